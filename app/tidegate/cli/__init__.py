@@ -1,0 +1,1 @@
+"""L7: the command line parses, calls, renders."""

@@ -1,0 +1,1 @@
+"""L1: tidegate.toml and the environment become frozen settings."""

@@ -1,0 +1,1 @@
+"""L4: the bundled Valkey server."""

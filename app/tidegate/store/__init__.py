@@ -1,0 +1,1 @@
+"""L3: the only door to Redis or Valkey."""

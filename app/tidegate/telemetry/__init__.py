@@ -1,0 +1,1 @@
+"""L2: metric catalogue, event types, logging set-up."""

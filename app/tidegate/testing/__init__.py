@@ -1,0 +1,1 @@
+"""L5: what users need in their own test suites."""

@@ -1,0 +1,1 @@
+"""L4: the kombu transport. An adapter without policy."""

@@ -1,0 +1,1 @@
+"""L5: Celery wiring: install, bootsteps, request, heartbeat."""

@@ -1,0 +1,1 @@
+"""The scheduler process: plans and emits fires."""
