@@ -1,1 +1,7 @@
-"""L4: the bundled Valkey server."""
+"""L4: the bundled Valkey, started on demand and shared by all processes of one directory."""
+
+from __future__ import annotations
+
+from tidegate.embedded.errors import EmbeddedError
+
+__all__ = ["EmbeddedError"]

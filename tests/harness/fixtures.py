@@ -1,0 +1,95 @@
+"""The fixtures every test may use; tests/conftest.py loads them as a pytest plugin."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+import redis
+
+from . import guard, leak
+from .processes import Processes
+from .server import Kind, Listen, Server
+
+
+class OwnServer(Protocol):
+    def __call__(
+        self, kind: Kind = Kind.VALKEY, *, listen: Listen = "unix", options: Mapping[str, str] | None = None
+    ) -> Server: ...
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_leftovers() -> Iterator[None]:
+    """Ends whatever the fixtures below did not (they should leave nothing)."""
+    yield
+    guard.close()
+
+
+@pytest.fixture(scope="session")
+def shared_server(_no_leftovers: None) -> Iterator[Server]:
+    """One bundled server per xdist worker. Never stop, freeze or reconfigure it: take `own_server` for that."""
+    server = Server()
+    server.start()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def client(shared_server: Server) -> Iterator[redis.Redis]:
+    """A plain client of the shared server, without retries."""
+    client = shared_server.client()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def fleet(shared_server: Server) -> Iterator[str]:
+    """A fleet name nobody else uses. Its keys are checked for leaks at the end of the test, then deleted."""
+    name = f"t{uuid.uuid4().hex[:12]}"
+    client = shared_server.client()
+    yield name
+    found = leak.complaints(client, name)
+    delete_fleet(client, name)
+    client.close()
+    assert not found, "keys without their declared lifetime:\n" + "\n".join(found)
+
+
+def delete_fleet(client: redis.Redis, fleet: str) -> int:
+    """Delete every key with the hash tag `{fleet}`; returns how many there were."""
+    keys = list(client.scan_iter(match=f"*{{{fleet}}}*", count=1000))
+    for start in range(0, len(keys), 1000):
+        client.unlink(*keys[start : start + 1000])
+    return len(keys)
+
+
+@pytest.fixture
+def own_server(_no_leftovers: None) -> Iterator[OwnServer]:
+    """Makes started servers that belong to this test alone: kill, freeze and restart them as you like."""
+    servers: list[Server] = []
+
+    def make(
+        kind: Kind = Kind.VALKEY, *, listen: Listen = "unix", options: Mapping[str, str] | None = None
+    ) -> Server:
+        server = Server(kind, listen=listen, options=options)
+        servers.append(server)
+        return server.start()
+
+    yield make
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture
+def processes(tmp_path: Path, _no_leftovers: None) -> Iterator[Processes]:
+    """Spawns processes and ends every one of them, with its children, at the end of the test."""
+    directory = tmp_path / "processes"
+    directory.mkdir()
+    mine = Processes(directory)
+    yield mine
+    mine.close()
+
+
+__all__ = ["OwnServer", "client", "delete_fleet", "fleet", "own_server", "processes", "shared_server"]
