@@ -1,8 +1,8 @@
 """The leases one worker process holds, and the one place where an attempt ends.
 
-Leases belong to the process, not to a channel or a connection: a reconnect loses none of them. Several threads
-meet here: the main loop (claims, hands to the pool, ends), the heartbeat thread (extends, flushes, drains) and, in
-the threads pool, those that run bodies. Every method is short, does no I/O and holds one lock.
+Leases belong to the process, not to a channel or a connection: a reconnect loses none of them. Several
+threads meet here: the main loop (claims, hands to the pool, ends), the heartbeat thread (extends, flushes,
+drains) and, in the threads pool, those that run bodies. Every method is short, does no I/O, holds one lock.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tidegate.domain.job import ClaimedJob, LeaseRef, Outcome, OutcomeKind, SettleWord
 
-#: seconds for which accepted outcomes are remembered: a server that lost its last second is told again (STORE §2)
+#: seconds for which accepted outcomes are remembered, to tell a server that lost its last one (STORE §2)
 RECENT_SECONDS = 5.0
 
 
@@ -65,7 +65,7 @@ class LeaseTable:
     def register(self, jobs: Iterable[ClaimedJob]) -> None:
         """Take in all leases of one claim, before the first of them is delivered.
 
-        While draining they are given back at once. A lease that is here already (a replayed reply) stays as it is.
+        While draining they are given back at once. A lease that is here already (a replayed reply) stays.
         """
         with self._lock:
             fresh = [job for job in jobs if job.ref not in self._leases and job.ref not in self._lost]
@@ -121,7 +121,7 @@ class LeaseTable:
         return True
 
     def take_outcomes(self, limit: int = 32) -> tuple[Outcome, ...]:
-        """Move up to `limit` ended attempts into flight, oldest first; `settled` or `put_back` must follow."""
+        """Move up to `limit` ended attempts into flight, oldest first; then `settled` or `put_back`."""
         with self._lock:
             batch = [self._pending.popleft() for _ in range(min(limit, len(self._pending)))]
             for ended_at, outcome in batch:
@@ -129,7 +129,7 @@ class LeaseTable:
             return tuple(outcome for _, outcome in batch)
 
     def settled(self, batch: Sequence[Outcome], words: Sequence[SettleWord]) -> None:
-        """The store answered: these leases are gone. Accepted ones are remembered a while, to reassert them."""
+        """The store answered: these leases are gone. Accepted ones are remembered to reassert them."""
         with self._lock:
             now = self._clock()
             for outcome, word in zip(batch, words, strict=True):
