@@ -1,1 +1,1 @@
-"""Shared test machinery: real servers, real processes, an independent ledger. See README.md beside this file."""
+"""Shared test machinery: real servers, real processes, an independent ledger. README.md explains it."""

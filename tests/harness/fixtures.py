@@ -30,7 +30,7 @@ def _no_leftovers() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def shared_server(_no_leftovers: None) -> Iterator[Server]:
-    """One bundled server per xdist worker. Never stop, freeze or reconfigure it: take `own_server` for that."""
+    """One bundled server per xdist worker. To stop, freeze or reconfigure one, take `own_server`."""
     server = Server()
     server.start()
     yield server

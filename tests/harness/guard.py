@@ -1,7 +1,8 @@
 """No leftovers, even when the test process itself is killed.
 
-One small process per test process reads lines on stdin and does nothing until the pipe closes, which the kernel does
-however the test process ends. Then it kills what was registered and removes the registered directories:
+One small process per test process reads lines on stdin and does nothing until the pipe closes, which the
+kernel does however the test process ends. Then it kills what was registered and removes the registered
+directories:
 
     run VALUE        processes with HARNESS_RUN=VALUE in their environment
     process PID TICK one process by pid and start time (servers overwrite their environment block)

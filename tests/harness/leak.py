@@ -1,6 +1,7 @@
 """The hook for the leak check: a test that leaves a key without its declared lifetime fails.
 
-The keyspace knows the lifetimes, so the store registers the check; the `fleet` fixture calls it at the end of a test.
+The keyspace knows the lifetimes, so the store registers the check; the `fleet` fixture calls it at the end of
+a test.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Real processes under a test's control: spawn, kill -9, freeze, look at children, and leave nothing behind."""
+"""Real processes under a test's control: spawn, kill -9, freeze, see children, leave nothing behind."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _FOREIGN = ("TIDEGATE_", "CELERY_", "LEDGER_", "PYTEST_", "HARNESS_", "COV_CORE_
 
 
 class Recorder(Protocol):
-    """Told what happened to a process; the ledger's `record_process` is one. Times are CLOCK_BOOTTIME seconds."""
+    """Told what happened to a process (`Ledger.record_process` is one). Times: CLOCK_BOOTTIME seconds."""
 
     def __call__(self, what: str, process: ProcessId, *, after: float, before: float) -> None:
         """`what` (death, frozen, thawed) happened between `after` and `before`."""
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of a process under test: ours without foreign settings, with the repository importable."""
+    """The environment of a process under test: ours without foreign settings, the repository importable."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
     path = [str(ROOT), *filter(None, environ.get("PYTHONPATH", "").split(os.pathsep))]
     environ.update(PYTHONPATH=os.pathsep.join(path), PYTHONUNBUFFERED="1", PYTHONFAULTHANDLER="1")
@@ -92,7 +92,7 @@ class Proc:
         return "\n".join([f"--- {' '.join(self.argv)}", *self.text().splitlines()[-lines:]])
 
     def wait(self, timeout: float = 30.0) -> int:
-        """The exit status (negative: the signal). AssertionError with the log's tail if it does not end in time."""
+        """The exit status (negative: the signal). AssertionError with the log's tail if it goes on."""
         wait_until(
             lambda: self.popen.poll() is not None,
             lambda: f"the end of pid {self.pid}\n{self.tail()}",
@@ -101,7 +101,7 @@ class Proc:
         return self.popen.returncode
 
     def wait_for_text(self, text: str, timeout: float = 30.0, count: int = 1) -> None:
-        """Until the log holds `text` at least `count` times; a process that has ended meanwhile is a failure."""
+        """Until the log holds `text` at least `count` times; a process that has ended is a failure."""
 
         def seen() -> bool:
             if self.text().count(text) >= count:
@@ -133,7 +133,7 @@ class Proc:
 
     def family(self) -> list[ProcessId]:
         """This process, its descendants and its orphans, all alive."""
-        found = {entry: None for entry in procfs.marked(PROC_VARIABLE, self._mark)}
+        found = dict.fromkeys(procfs.marked(PROC_VARIABLE, self._mark))
         found.update(dict.fromkeys(procfs.descendants(self.pid)))
         if procfs.is_alive(self.id):
             found[self.id] = None
@@ -213,7 +213,7 @@ class Processes:
         ready: str = " ready.",
         timeout: float = 30.0,
     ) -> Proc:
-        """A worker (`celery_worker(...)`, or `tidegate worker ...`); returns when its log says that it is ready."""
+        """A worker (`celery_worker(...)`, or `tidegate worker ...`); returns when its log says ready."""
         proc = self.spawn(argv, env=env, cwd=cwd, name="worker")
         proc.wait_for_text(ready, timeout)
         return proc

@@ -1,4 +1,7 @@
-"""What /proc says about processes. A process is named by pid *and* start time: a number alone may be another's by now."""
+"""What /proc says about processes.
+
+A process is named by pid *and* start time: a number alone may be another's by now.
+"""
 
 from __future__ import annotations
 
@@ -62,15 +65,15 @@ def is_stopped(process: ProcessId) -> bool:
     if found is None or found.id != process:
         return False
     try:
-        threads = os.listdir(f"/proc/{process.pid}/task")
-        states = [Path(f"/proc/{process.pid}/task/{tid}/stat").read_text() for tid in threads]
+        threads = Path(f"/proc/{process.pid}/task").iterdir()
+        states = [(thread / "stat").read_text() for thread in threads]
     except (FileNotFoundError, ProcessLookupError):
         return False
     return all(raw[raw.rindex(")") + 2] in "Tt" for raw in states)
 
 
 def signal_process(process: ProcessId, number: int) -> bool:
-    """Send a signal to exactly this process; False if it is gone. The pidfd closes the race with a re-used pid."""
+    """Send a signal to exactly this process; False if it is gone (the pidfd: its pid may be re-used)."""
     try:
         handle = os.pidfd_open(process.pid)
     except ProcessLookupError:
@@ -86,8 +89,12 @@ def signal_process(process: ProcessId, number: int) -> bool:
     return True
 
 
+def _pids() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
 def everything() -> list[Stat]:
-    found = (stat(int(name)) for name in os.listdir("/proc") if name.isdigit())
+    found = (stat(pid) for pid in _pids())
     return [entry for entry in found if entry is not None]
 
 
@@ -113,15 +120,13 @@ def marked(variable: str, value: str) -> list[ProcessId]:
     """Processes that were started with `variable=value` in their environment: finds orphans too."""
     needle = f"{variable}={value}".encode()
     found = []
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
+    for pid in _pids():
         try:
-            environ = Path(f"/proc/{name}/environ").read_bytes()
+            environ = Path(f"/proc/{pid}/environ").read_bytes()
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue  # gone meanwhile, or another user's: not ours
         if needle in environ.split(b"\0"):
-            entry = stat(int(name))
+            entry = stat(pid)
             if entry and entry.state not in "ZX":
                 found.append(entry.id)
     return found

@@ -18,7 +18,7 @@ from redis.retry import Retry
 
 from tidegate.embedded.binary import server_binary
 
-from . import guard, procfs
+from . import guard
 from .processes import Proc
 from .wait import wait_until
 
@@ -74,7 +74,7 @@ class Server:
         self._clients: list[redis.Redis] = []
         self._frozen = False
 
-    # -- life -------------------------------------------------------------------------------------------------
+    # -- life --
 
     def start(self, timeout: float = 20.0) -> Server:
         """Start and wait until it answers (the AOF is loaded)."""
@@ -86,7 +86,7 @@ class Server:
                 [str(self._binary()), *self._arguments()], log=self.directory / "log", cwd=self.directory
             )
             wait_until(lambda: self._answers() or not self.running, lambda: self.log(), timeout)
-            if self.running:
+            if self._answers():
                 return self
             if "Address already in use" not in self.log():
                 break
@@ -127,7 +127,7 @@ class Server:
             self._proc.kill_family()
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    # -- facts ------------------------------------------------------------------------------------------------
+    # -- facts --
 
     @property
     def proc(self) -> Proc:
@@ -149,7 +149,7 @@ class Server:
         return f"unix://{self.socket_path}"
 
     def client(self, **options: Any) -> redis.Redis:
-        """A client without retries (redis-py's would replay commands behind a test's back); closed with the server."""
+        """A client without retries: redis-py's own would replay commands behind a test's back."""
         client = redis.Redis.from_url(
             self.url, **{"retry": Retry(NoBackoff(), 0), "socket_timeout": 10, **options}
         )
@@ -160,13 +160,14 @@ class Server:
         path = self.directory / "log"
         return path.read_text(errors="replace")[-4000:] if path.exists() else "(no log)"
 
-    # -- the last second --------------------------------------------------------------------------------------
+    # -- the last second --
 
     def aof_mark(self) -> AofMark:
         """Remember the end of the AOF. Every write answered before this call is before the mark."""
         client = self.client()
 
-        # With everysec the server may answer before it writes (a slow fsync); an empty buffer says that it has.
+        # With everysec the server may answer before it writes (a slow fsync); an empty buffer says that it
+        # has.
         def flushed() -> bool:
             info = client.info("persistence")
             assert info["aof_enabled"] == 1, "aof_mark needs options={'appendonly': 'yes'}"
@@ -179,8 +180,8 @@ class Server:
     def kill9_losing_since(self, mark: AofMark, *, torn_bytes: int = 0) -> int:
         """kill -9, and the disk forgets what was written after the mark, as a power cut under everysec would.
 
-        torn_bytes: leave that many bytes of the lost part, so that the file ends inside a command. Returns the
-        number of bytes lost. Call `start()` to bring the server back.
+        torn_bytes: leave that many bytes of the lost part, so that the file ends inside a command. Returns
+        the number of bytes lost. Call `start()` to bring the server back.
         """
         self.kill9()
         file = self._aof_incr()
@@ -198,7 +199,7 @@ class Server:
         names = [words[1] for words in (line.split() for line in lines) if words[-1] == "i"]
         return directory / names[-1]
 
-    # -- inside -----------------------------------------------------------------------------------------------
+    # -- inside --
 
     def _binary(self) -> Path:
         if self.kind is Kind.VALKEY:

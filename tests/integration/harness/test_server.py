@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import redis
-
 from tests.harness import procfs
 from tests.harness.fixtures import OwnServer, delete_fleet
 from tests.harness.server import Kind, Listen, Server
