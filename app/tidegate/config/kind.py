@@ -1,0 +1,324 @@
+"""What a setting may be: one object per kind of value, which parses, names what it expects, and describes itself.
+
+Pure. A kind parses what TOML gives (`parse`), turns the text of an environment variable into that (`from_text`),
+writes a value back in its canonical spelling (`show`) and gives its JSON Schema (`schema`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from math import inf, isfinite
+from typing import Any, Generic, TypeVar, cast
+
+from tidegate.config.quantity import (
+    Rate,
+    format_duration,
+    format_size,
+    parse_duration,
+    parse_rate,
+    parse_size,
+)
+from tidegate.config.sections import Sections
+
+T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
+
+NAME_BYTES = 256
+TEN_YEARS = 3650 * 86_400.0
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+
+
+class Mismatch(Exception):
+    """The value is not of the kind. `at` points into the value (`[1]`), `got` is the part that is wrong."""
+
+    def __init__(self, expected: str, got: object, at: str = "", choices: tuple[str, ...] = ()) -> None:
+        super().__init__(expected)
+        self.expected, self.got, self.at, self.choices = expected, got, at, choices
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[T]):
+    """One kind of value. `read` raises ValueError for what is no such value; `expected` then says what is."""
+
+    expected: str
+    read: Callable[[Any], T]
+    show: Callable[[T], Any]
+    schema: Mapping[str, Any]
+    from_text: Callable[[str], Any] = str
+    choices: tuple[str, ...] = ()
+
+    def parse(self, raw: object) -> T:
+        """The value. Raises Mismatch."""
+        try:
+            return self.read(raw)
+        except ValueError:
+            raise Mismatch(self.expected, raw, choices=self.choices) from None
+
+
+def _typed(raw: object, *types: type) -> Any:
+    if not isinstance(raw, types) or (isinstance(raw, bool) and bool not in types):
+        raise ValueError(raw)
+    return raw
+
+
+def _same(value: T) -> T:
+    return value
+
+
+def text(expected: str = "text", pattern: str = r"(?s).*", limit: int = 4096) -> Kind[str]:
+    """Text that matches `pattern` whole and has at most `limit` bytes."""
+    compiled = re.compile(pattern)
+
+    def read(raw: Any) -> str:
+        value = cast(str, _typed(raw, str))
+        if not compiled.fullmatch(value) or len(value.encode()) > limit:
+            raise ValueError(raw)
+        return value
+
+    shape = {} if pattern == r"(?s).*" else {"pattern": f"^(?:{pattern})$".replace("(?s)", "")}
+    return Kind(expected, read, _same, {"type": "string", **shape})
+
+
+def name(what: str = "a name") -> Kind[str]:
+    """A name of a user's thing: any Unicode text of 1 to 256 bytes (DESIGN §4)."""
+    return text(f"{what} of 1 to {NAME_BYTES} bytes", r"(?s).+", NAME_BYTES)
+
+
+def flag() -> Kind[bool]:
+    """true or false."""
+    words = {"true": True, "false": False}
+    return Kind(
+        "true or false",
+        lambda raw: cast(bool, _typed(raw, bool)),
+        _same,
+        {"type": "boolean"},
+        from_text=lambda given: words.get(given.strip().lower(), given),
+    )
+
+
+def integer(minimum: int, maximum: int = 10**9) -> Kind[int]:
+    """A whole number from `minimum` to `maximum`."""
+
+    def read(raw: Any) -> int:
+        value = cast(int, _typed(raw, int))
+        if not minimum <= value <= maximum:
+            raise ValueError(raw)
+        return value
+
+    return Kind(
+        f"a whole number from {minimum:,} to {maximum:,}",
+        read,
+        _same,
+        {"type": "integer", "minimum": minimum, "maximum": maximum},
+        from_text=_number_or_text,
+    )
+
+
+def number(minimum: float, maximum: float) -> Kind[float]:
+    """A number from `minimum` to `maximum`."""
+
+    def read(raw: Any) -> float:
+        value = float(_typed(raw, int, float))
+        if not minimum <= value <= maximum:  # also refuses nan
+            raise ValueError(raw)
+        return value
+
+    return Kind(
+        f"a number from {minimum:g} to {maximum:g}",
+        read,
+        lambda value: int(value) if value == int(value) else value,
+        {"type": "number", "minimum": minimum, "maximum": maximum},
+        from_text=_number_or_text,
+    )
+
+
+def duration(minimum: float = 0.0, maximum: float = TEN_YEARS) -> Kind[float]:
+    """A duration in seconds, from `minimum` to `maximum` seconds."""
+
+    def read(raw: Any) -> float:
+        value = parse_duration(_typed(raw, str, int, float))
+        if not minimum <= value <= maximum:
+            raise ValueError(raw)
+        return value
+
+    bounds = f" of at least {format_duration(minimum)}" if minimum else ""
+    if maximum != TEN_YEARS:
+        bounds += (
+            f" and at most {format_duration(maximum)}"
+            if bounds
+            else f" of at most {format_duration(maximum)}"
+        )
+    return Kind(
+        f'a duration{bounds}, such as "250ms", "30s", "10m", "2h", "3d" or a number of seconds',
+        read,
+        format_duration,
+        {"type": ["string", "number"], "pattern": r"^\d+(\.\d+)?(ms|s|m|h|d)$", "minimum": minimum},
+        from_text=_number_or_text,
+    )
+
+
+def size(minimum: int = 0) -> Kind[int]:
+    """A number of bytes."""
+
+    def read(raw: Any) -> int:
+        value = parse_size(_typed(raw, str, int))
+        if not minimum <= value < 2**53:
+            raise ValueError(raw)
+        return value
+
+    bounds = f" of at least {format_size(minimum)}" if minimum else ""
+    return Kind(
+        f'a size{bounds}, such as "512B", "64KiB", "256MiB", "2GiB" or a number of bytes',
+        read,
+        format_size,
+        {"type": ["string", "integer"], "pattern": r"^\d+(B|KB|MB|GB|KiB|MiB|GiB|TiB)$", "minimum": minimum},
+        from_text=_number_or_text,
+    )
+
+
+def frequency() -> Kind[Rate]:
+    """So many per second, minute, hour or day."""
+    return Kind(
+        'a rate above zero, such as "100/s", "500/m", "10/h" or "0.5/s"',
+        lambda raw: parse_rate(cast(str, _typed(raw, str))),
+        str,
+        {"type": "string", "pattern": r"^\d+(\.\d+)?/(s|m|h|d)$"},
+    )
+
+
+def or_word(word: str, inner: Kind[T]) -> Kind[T | None]:
+    """`inner`, or `word`, which becomes None (`unlimited`, `none`)."""
+    return Kind(
+        f'{inner.expected}, or "{word}"',
+        lambda raw: None if raw == word else inner.read(raw),
+        lambda value: word if value is None else inner.show(value),
+        {"anyOf": [{"const": word}, dict(inner.schema)]},
+        from_text=lambda given: given if given == word else inner.from_text(given),
+    )
+
+
+def or_infinite(word: str, inner: Kind[float]) -> Kind[float]:
+    """`inner`, or `word`, which becomes infinity: for keys whose None already means that nobody said anything."""
+    return Kind(
+        f'{inner.expected}, or "{word}"',
+        lambda raw: inf if raw == word else inner.read(raw),
+        lambda value: word if value == inf else inner.show(value),
+        {"anyOf": [{"const": word}, dict(inner.schema)]},
+        from_text=inner.from_text,
+    )
+
+
+def choice(enum: type[E]) -> Kind[E]:
+    """One member of an enum, written as its value."""
+    words = tuple(str(member.value) for member in enum)
+    return Kind(
+        one_of(words),
+        lambda raw: enum(_typed(raw, str)),
+        lambda member: member.value,
+        {"enum": list(words)},
+        choices=words,
+    )
+
+
+def words_of(item: Kind[T]) -> Kind[tuple[T, ...]]:
+    """A list; in the environment its items are separated by commas, or it is a JSON array."""
+
+    def read(raw: Any) -> tuple[T, ...]:
+        if not isinstance(raw, list | tuple):
+            raise ValueError(raw)
+        return tuple(_item(item, value, index) for index, value in enumerate(raw))
+
+    return Kind(
+        f"a list, each item {item.expected}",
+        read,
+        lambda values: [item.show(value) for value in values],
+        {"type": "array", "items": dict(item.schema)},
+        from_text=_list_or_text,
+    )
+
+
+def table_of(item: Kind[T]) -> Kind[Sections[T]]:
+    """A table of named values of one kind."""
+
+    def read(raw: Any) -> Sections[T]:
+        if not isinstance(raw, Mapping):
+            raise ValueError(raw)
+        return Sections({str(key): _item(item, value, key) for key, value in raw.items()})
+
+    return Kind(
+        f"a table, each value {item.expected}",
+        read,
+        lambda values: {key: item.show(value) for key, value in values.items()},
+        {"type": "object", "additionalProperties": dict(item.schema)},
+        from_text=_json_or_text,
+    )
+
+
+def json_value() -> Kind[Any]:
+    """Anything that JSON can carry: text, numbers, true and false, lists, tables."""
+    return Kind("a value that JSON can carry (no dates, no nan)", _freeze, _thaw, {}, from_text=_json_or_text)
+
+
+def one_of(words: tuple[str, ...]) -> str:
+    """`one of "a", "b" or "c"`."""
+    quoted = [json.dumps(word, ensure_ascii=False) for word in words]
+    return f"one of {', '.join(quoted[:-1])} or {quoted[-1]}" if len(quoted) > 1 else quoted[0]
+
+
+def _item(kind: Kind[T], raw: object, key: object) -> T:
+    try:
+        return kind.parse(raw)
+    except Mismatch as wrong:
+        where = f"[{key}]" if isinstance(key, int) else f".{dotted((str(key),))}"
+        raise Mismatch(wrong.expected, wrong.got, where + wrong.at, wrong.choices) from None
+
+
+def dotted(path: tuple[str, ...]) -> str:
+    """The path as TOML writes it: `tasks."reports.fetch".queue`."""
+    return ".".join(key if BARE_KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False) for key in path)
+
+
+def _freeze(raw: object) -> Any:
+    if raw is None or isinstance(raw, str | bool | int):
+        return raw
+    if isinstance(raw, float) and isfinite(raw):
+        return raw
+    if isinstance(raw, list | tuple):
+        return tuple(_freeze(item) for item in raw)
+    if isinstance(raw, Mapping):
+        return Sections({str(key): _freeze(item) for key, item in raw.items()})
+    raise ValueError(raw)
+
+
+def _thaw(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_thaw(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: _thaw(item) for key, item in value.items()}
+    return value
+
+
+def _number_or_text(given: str) -> int | float | str:
+    for convert in (int, float):
+        try:
+            return convert(given)
+        except ValueError:
+            continue
+    return given
+
+
+def _json_or_text(given: str) -> Any:
+    try:
+        return json.loads(given)
+    except ValueError:
+        return given
+
+
+def _list_or_text(given: str) -> Any:
+    if given.lstrip().startswith("["):
+        return _json_or_text(given)
+    return [item.strip() for item in given.split(",") if item.strip()]
