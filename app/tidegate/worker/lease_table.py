@@ -14,6 +14,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tidegate.domain.job import ClaimedJob, LeaseRef, Outcome, OutcomeKind, SettleWord
+from tidegate.domain.states import Reason
+from tidegate.worker.stamp import boottime_ns
+from tidegate.worker.tenure import Tenure
 
 #: seconds for which accepted outcomes are remembered, to tell a server that lost its last one (STORE §2)
 RECENT_SECONDS = 5.0
@@ -24,6 +27,7 @@ class _Lease:
     job: ClaimedJob
     handed: bool = False
     ended: bool = False
+    sentence: Outcome | None = None  # what a violent end of the body means (see condemn)
 
 
 @dataclass(slots=True)
@@ -35,6 +39,7 @@ class TableCounters:
     stale: int = 0
     dropped: int = 0
     late: int = 0  #: a second report about one attempt: ignored here, never sent
+    too_old: int = 0  #: given back at the gate: the store had not confirmed the lease for too long
 
 
 class LeaseTable:
@@ -59,18 +64,24 @@ class LeaseTable:
         self.draining = False
         #: set by the claim connection while it waits for a wake: nothing rides until then, so flush at once
         self.parked = False
+        #: how long each lease is known to be good, published to children and watchdog (None: nobody watches)
+        self.tenure: Tenure | None = None
 
     # --- the way in
 
-    def register(self, jobs: Iterable[ClaimedJob]) -> None:
+    def register(self, jobs: Iterable[ClaimedJob], sent_ns: int | None = None) -> None:
         """Take in all leases of one claim, before the first of them is delivered.
 
+        sent_ns: `stamp.boottime_ns()` when the claim was *first* sent (not its replay): leases count from there.
         While draining they are given back at once. A lease that is here already (a replayed reply) stays.
         """
+        sent_ns = boottime_ns() if sent_ns is None else sent_ns
         with self._lock:
             fresh = [job for job in jobs if job.ref not in self._leases and job.ref not in self._lost]
             for job in fresh:
                 self._leases[job.ref] = _Lease(job)
+            if self.tenure is not None:
+                self.tenure.granted((job.ref for job in fresh), sent_ns)
             self._open += len(fresh)
             self.counters.claimed += len(fresh)
             if self.draining:
@@ -82,10 +93,18 @@ class LeaseTable:
             return self._startable(ref) is not None
 
     def hand(self, ref: LeaseRef) -> bool:
-        """The gate in front of the body: True exactly once, and never after a release, a fence or an end."""
+        """The gate in front of the body: True exactly once, and never after a release, a fence or an end.
+
+        A lease that the store has not confirmed for too long is given back here instead (the fence makes that
+        harmless if it is another's already).
+        """
         with self._lock:
             lease = self._startable(ref)
             if lease is None:
+                return False
+            if self.tenure is not None and not self.tenure.start(ref):
+                self.counters.too_old += 1
+                self._end(Outcome(ref, OutcomeKind.RELEASE))
                 return False
             lease.handed = True
             return True
@@ -116,9 +135,31 @@ class LeaseTable:
             return False
         lease.ended = True
         self._open -= 1
+        if lease.sentence is not None and _is_violent(outcome):
+            outcome = lease.sentence
+        if self.tenure is not None:
+            self.tenure.over(outcome.ref)
         self._pending.append((self._clock(), outcome))
         self._changed.notify_all()
         return True
+
+    def condemn(self, outcome: Outcome) -> bool:
+        """The body of this attempt is about to be killed: if the kill ends it, `outcome` is the report.
+
+        A body that finishes by itself first keeps its own end. False if the attempt has ended already.
+        """
+        with self._lock:
+            lease = self._leases.get(outcome.ref)
+            if lease is None or lease.ended:
+                return False
+            lease.sentence = outcome
+            return True
+
+    def confirm(self, refs: Iterable[LeaseRef], sent_ns: int) -> None:
+        """The store extended these leases; the request was sent at `sent_ns` (`stamp.boottime_ns()`)."""
+        if self.tenure is not None:
+            with self._lock:
+                self.tenure.confirmed(refs, sent_ns)
 
     def take_outcomes(self, limit: int = 32) -> tuple[Outcome, ...]:
         """Move up to `limit` ended attempts into flight, oldest first; then `settled` or `put_back`."""
@@ -180,6 +221,8 @@ class LeaseTable:
                 del self._leases[ref]
                 self._open -= 1
                 self.counters.dropped += 1
+                if self.tenure is not None:
+                    self.tenure.over(ref)
                 if lease.handed:
                     self._lost.add(ref)
                     doomed.append(lease.job)
@@ -237,3 +280,10 @@ class LeaseTable:
     def _forget_old(self, now: float) -> None:
         while self._recent and self._recent[0][0] <= now - RECENT_SECONDS:
             self._recent.popleft()
+
+
+def _is_violent(outcome: Outcome) -> bool:
+    """True for the ends that killing a body brings about."""
+    if outcome.kind in (OutcomeKind.RELEASE, OutcomeKind.CANCELLED):
+        return True
+    return outcome.reason in (Reason.WORKER_LOST, Reason.TERMINATED)
