@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from tidegate.domain.job import ClaimedJob, LeaseRef, Outcome, OutcomeKind, SettleWord
+from tidegate.domain.job import ClaimedJob, LeaseRef, Outcome, OutcomeKind, Settled, SettleWord
 from tidegate.domain.states import Reason
 from tidegate.worker.stamp import boottime_ns
 from tidegate.worker.tenure import Tenure
@@ -58,7 +58,7 @@ class LeaseTable:
         self._lost: set[LeaseRef] = set()  # bodies that run on although the lease is gone: a slot each
         self._pending: deque[tuple[float, Outcome]] = deque()
         self._flying: dict[LeaseRef, float] = {}  # taken, not yet answered -> when the attempt ended
-        self._recent: deque[tuple[float, Outcome]] = deque()
+        self._recent: deque[tuple[float, Settled]] = deque()
         self.counters = TableCounters()
         #: set by the drain: nothing starts any more, whatever arrives is given back
         self.draining = False
@@ -170,17 +170,26 @@ class LeaseTable:
             return tuple(outcome for _, outcome in batch)
 
     def settled(self, batch: Sequence[Outcome], words: Sequence[SettleWord]) -> None:
-        """The store answered: these leases are gone. Accepted ones are remembered to reassert them."""
+        """The store answered: these leases are gone. Accepted ones are remembered to reassert them.
+
+        Those that the store holds back (it restarted and this worker has not reasserted yet) are sent again.
+        """
         with self._lock:
             now = self._clock()
+            again = []
             for outcome, word in zip(batch, words, strict=True):
-                self._leases.pop(outcome.ref, None)
+                if word is SettleWord.HELD:
+                    again.append(outcome)
+                    continue
+                lease = self._leases.pop(outcome.ref, None)
                 self._flying.pop(outcome.ref, None)
-                if word is SettleWord.OK:
-                    self.counters.accepted += 1
-                    self._recent.append((now, outcome))
-                else:
+                if word is SettleWord.STALE:
                     self.counters.stale += 1
+                    continue
+                self.counters.accepted += 1
+                if lease is not None:
+                    self._recent.append((now, Settled(lease.job.head, outcome)))
+            self._put_back(again, now)
             self._forget_old(now)
 
     def put_back(self, batch: Sequence[Outcome]) -> None:
@@ -188,12 +197,13 @@ class LeaseTable:
 
         The fence makes a repeat harmless.
         """
-        if not batch:
-            return
         with self._lock:
-            now = self._clock()
-            for outcome in reversed(batch):
-                self._pending.appendleft((self._flying.pop(outcome.ref, now), outcome))
+            self._put_back(batch, self._clock())
+
+    def _put_back(self, batch: Sequence[Outcome], now: float) -> None:
+        for outcome in reversed(batch):
+            self._pending.appendleft((self._flying.pop(outcome.ref, now), outcome))
+        if batch:
             self._changed.notify_all()
 
     def release_unstarted(self) -> int:
@@ -246,11 +256,11 @@ class LeaseTable:
             lease = self._leases.get(ref)
             return lease.job if lease else None
 
-    def recent(self) -> tuple[Outcome, ...]:
-        """Outcomes that the store accepted in the last five seconds."""
+    def recent(self) -> tuple[Settled, ...]:
+        """What the store accepted in the last five seconds: to reassert."""
         with self._lock:
             self._forget_old(self._clock())
-            return tuple(outcome for _, outcome in self._recent)
+            return tuple(settled for _, settled in self._recent)
 
     def free_slots(self, total: int) -> int:
         """How many more jobs fit, if `total` may be held at once; never negative, 0 while draining."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from tidegate.domain.job import ClaimedJob, Effect, LeaseRef, Outcome, OutcomeKind, SettleWord
+from tidegate.domain.job import ClaimedJob, Effect, LeaseRef, Outcome, OutcomeKind, Settled, SettleWord
 from tidegate.worker.lease_table import LeaseTable
 
 
@@ -35,7 +35,7 @@ def job(name: str, fence: int = 1) -> ClaimedJob:
         attempt_timeout_ms=0,
         effect=Effect.IDEMPOTENT,
         envelope=b"",
-        record=b"",
+        record=bytes(68) + b"body",
     )
 
 
@@ -61,7 +61,7 @@ def test_a_lease_goes_from_claim_to_settled() -> None:
     assert batch == (ok(a),)
     table.settled(batch, [SettleWord.OK])
     assert table.live() == ()
-    assert table.recent() == batch
+    assert table.recent() == (Settled(a.head, ok(a)),)
 
 
 def test_the_gate_opens_exactly_once() -> None:
@@ -186,9 +186,9 @@ def test_accepted_outcomes_are_remembered_for_five_seconds() -> None:
     clock.now += 4
     table.end(ok(b))
     table.settled(table.take_outcomes(), [SettleWord.OK])
-    assert table.recent() == (ok(a), ok(b))
+    assert [settled.outcome for settled in table.recent()] == [ok(a), ok(b)]
     clock.now += 1
-    assert table.recent() == (ok(b),)
+    assert [settled.outcome for settled in table.recent()] == [ok(b)]
 
 
 def test_drain_gives_back_what_has_not_started_newest_first() -> None:
@@ -264,3 +264,13 @@ def test_a_live_job_can_be_looked_up() -> None:
     assert table.get(a.ref) is None
     table.register([a])
     assert table.get(a.ref) is a
+
+
+def test_an_outcome_that_the_store_holds_back_is_sent_again() -> None:
+    table, a, b = LeaseTable(), job("a"), job("b")
+    table.register([a, b])
+    table.end(ok(a))
+    table.end(ok(b))
+    table.settled(table.take_outcomes(), [SettleWord.HELD, SettleWord.OK])
+    assert table.live() == (a,)
+    assert table.take_outcomes() == (ok(a),)
