@@ -1,4 +1,4 @@
-"""`TIDEGATE_*` variables. Each names one key of the file (`TIDEGATE_WORKER_LEASE`: `worker.lease`) and wins over it. Pure."""
+"""`TIDEGATE_*` variables: each names one key (`TIDEGATE_WORKER_LEASE`: worker.lease) and wins over it. Pure."""
 
 from __future__ import annotations
 

@@ -22,12 +22,14 @@ _KEY = "tidegate"
 class Leaf:
     """A key with a value.
 
+    unset: the default is that nobody has given a value, and None says so;
     later: parsed and checked, but this release does not act on it yet, except where the value is `acted_on`;
     secret: the value is never shown; at: the key's path, where it is not its attribute's name.
     """
 
     kind: Kind[Any]
     default: Any
+    unset: bool
     doc: str
     later: bool
     acted_on: Any
@@ -37,7 +39,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A table: one record, or (`named`) any number of named ones, of which `default` is the others' base if `inherits`."""
+    """A table: one record, or (`named`) any number of named ones; `inherits`: `default` is the base of the others."""
 
     record: type
     doc: str
@@ -61,7 +63,7 @@ def setting(
 ) -> T:
     """Declares a key. `default` is written as in the file; None: no value until somebody gives one."""
     value = None if default is None else kind.parse(default)
-    leaf = Leaf(kind, value, doc, later, acted_on, secret, at)
+    leaf = Leaf(kind, value, default is None, doc, later, acted_on, secret, at)
     return cast(T, dataclasses.field(default=value, repr=not secret, metadata={_KEY: leaf}))
 
 

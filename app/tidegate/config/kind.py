@@ -50,13 +50,15 @@ class Kind(Generic[T]):
     schema: Mapping[str, Any]
     from_text: Callable[[str], Any] = str
     choices: tuple[str, ...] = ()
+    example: str = ""
 
     def parse(self, raw: object) -> T:
         """The value. Raises Mismatch."""
         try:
             return self.read(raw)
         except ValueError:
-            raise Mismatch(self.expected, raw, choices=self.choices) from None
+            hint = f" (such as {self.example})" if self.example else ""
+            raise Mismatch(self.expected + hint, raw, choices=self.choices) from None
 
 
 def _typed(raw: object, *types: type) -> Any:
@@ -128,7 +130,7 @@ def number(minimum: float, maximum: float) -> Kind[float]:
         return value
 
     return Kind(
-        f"a number from {minimum:g} to {maximum:g}",
+        f"a number from {minimum:,} to {maximum:,}",
         read,
         lambda value: int(value) if value == int(value) else value,
         {"type": "number", "minimum": minimum, "maximum": maximum},
@@ -153,11 +155,12 @@ def duration(minimum: float = 0.0, maximum: float = TEN_YEARS) -> Kind[float]:
             else f" of at most {format_duration(maximum)}"
         )
     return Kind(
-        f'a duration{bounds}, such as "250ms", "30s", "10m", "2h", "3d" or a number of seconds',
+        f"a duration{bounds}",
         read,
         format_duration,
         {"type": ["string", "number"], "pattern": r"^\d+(\.\d+)?(ms|s|m|h|d)$", "minimum": minimum},
         from_text=_number_or_text,
+        example='"250ms", "30s", "10m", "2h", "3d" or a number of seconds',
     )
 
 
@@ -172,21 +175,23 @@ def size(minimum: int = 0) -> Kind[int]:
 
     bounds = f" of at least {format_size(minimum)}" if minimum else ""
     return Kind(
-        f'a size{bounds}, such as "512B", "64KiB", "256MiB", "2GiB" or a number of bytes',
+        f"a size{bounds}",
         read,
         format_size,
         {"type": ["string", "integer"], "pattern": r"^\d+(B|KB|MB|GB|KiB|MiB|GiB|TiB)$", "minimum": minimum},
         from_text=_number_or_text,
+        example='"512B", "64KiB", "256MiB", "2GiB" or a number of bytes',
     )
 
 
 def frequency() -> Kind[Rate]:
     """So many per second, minute, hour or day."""
     return Kind(
-        'a rate above zero, such as "100/s", "500/m", "10/h" or "0.5/s"',
+        "a rate above zero",
         lambda raw: parse_rate(cast(str, _typed(raw, str))),
         str,
         {"type": "string", "pattern": r"^\d+(\.\d+)?/(s|m|h|d)$"},
+        example='"100/s", "500/m", "10/h" or "0.5/s"',
     )
 
 
@@ -198,6 +203,7 @@ def or_word(word: str, inner: Kind[T]) -> Kind[T | None]:
         lambda value: word if value is None else inner.show(value),
         {"anyOf": [{"const": word}, dict(inner.schema)]},
         from_text=lambda given: given if given == word else inner.from_text(given),
+        example=inner.example,
     )
 
 
@@ -209,14 +215,15 @@ def or_infinite(word: str, inner: Kind[float]) -> Kind[float]:
         lambda value: word if value == inf else inner.show(value),
         {"anyOf": [{"const": word}, dict(inner.schema)]},
         from_text=inner.from_text,
+        example=inner.example,
     )
 
 
-def choice(enum: type[E]) -> Kind[E]:
-    """One member of an enum, written as its value."""
+def choice(enum: type[E], note: str = "") -> Kind[E]:
+    """One member of an enum, written as its value; `note` says why others are missing."""
     words = tuple(str(member.value) for member in enum)
     return Kind(
-        one_of(words),
+        one_of(words) + (f" ({note})" if note else ""),
         lambda raw: enum(_typed(raw, str)),
         lambda member: member.value,
         {"enum": list(words)},

@@ -148,17 +148,19 @@ class WorkerSettings:
     """[worker]"""
 
     pool: Pool = setting(
-        choice(Pool), "prefork", "Celery pool; gevent and eventlet cannot keep a lease and are refused."
+        choice(Pool, "gevent and eventlet cannot keep a lease"),
+        "prefork",
+        "Celery's pool.",
     )
     concurrency: int = setting(integer(1, 1024), 2, "Jobs that one worker runs at once.")
     queues: tuple[str, ...] = setting(
         words_of(name("a queue name")), ["default"], "Queues that a worker consumes."
     )
     lease: float = setting(
-        duration(1.0, 3600.0), "15s", "How long a worker may be silent before its jobs go to others."
+        duration(0.2, 3600.0), "15s", "How long a worker may be silent before its jobs go to others."
     )
     heartbeat: float = setting(
-        duration(0.1, 900.0), "3s", "How often a worker extends its leases; at most a quarter of the lease."
+        duration(0.05, 900.0), "3s", "How often a worker extends its leases; at most a quarter of the lease."
     )
     drain_timeout: float = setting(
         duration(0.0, 86_400.0), "25s", "How long a stopping worker lets its running jobs finish."

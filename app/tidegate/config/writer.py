@@ -18,7 +18,7 @@ def as_mapping(settings: Any, *, mask: bool = False) -> dict[str, Any]:
     for key, declared in declarations(type(settings)).items():
         value = getattr(settings, key)
         if isinstance(declared, Leaf):
-            if value is None and declared.default is None:
+            if value is None and declared.unset:
                 continue
             shown = (
                 MASK if mask and declared.secret and value != declared.default else declared.kind.show(value)
