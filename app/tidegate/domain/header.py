@@ -25,7 +25,6 @@ class JobHeader:
     operation_id: str
     step: str = ""
     deadline: int = 0  #: instant, ms; 0 = none
-    delay: int = 0  #: ms from the publish
     queue_timeout: int = 0  #: ms in the queue; 0 = not said
     attempt_timeout: int = 0  #: ms of one attempt; 0 = not said
     priority: str = ""  #: a word; "" = not said
@@ -64,7 +63,7 @@ class JobHeader:
 _NAMES = tuple(field.name for field in fields(JobHeader))
 _TYPES: dict[str, type] = {
     **dict.fromkeys(("tenant", "operation_id", "step", "priority", "key", "effect"), str),
-    **dict.fromkeys(("deadline", "delay", "queue_timeout", "attempt_timeout"), int),
+    **dict.fromkeys(("deadline", "queue_timeout", "attempt_timeout"), int),
     **dict.fromkeys(("continuation", "known"), bool),
     "resources": list,
     "cost": dict,

@@ -1,4 +1,4 @@
-"""What a name of a queue, tenant, key or resource may be: any non-empty Unicode text of at most 256 bytes (DESIGN §4)."""
+"""What names of queues, tenants, keys and resources may be: any non-empty Unicode text of at most 256 bytes."""
 
 from __future__ import annotations
 
