@@ -51,7 +51,9 @@ class JobHeader:
         known = {name: raw[name] for name in _NAMES if name in raw}
         for name, value in known.items():
             if not isinstance(value, _TYPES[name]) or (isinstance(value, bool) and _TYPES[name] is int):
-                raise InvalidJob(f"a {type(value).__name__}", f"headers.{HEADER}.{name}", _TYPES[name].__name__)
+                raise InvalidJob(
+                    f"a {type(value).__name__}", f"headers.{HEADER}.{name}", _TYPES[name].__name__
+                )
         if "resources" in known:
             known["resources"] = tuple(known["resources"])
         for name in ("tenant", "operation_id"):

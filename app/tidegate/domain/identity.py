@@ -52,7 +52,11 @@ def key_text(key: object, where: str = "idempotency_key") -> str:
     if isinstance(key, list | tuple):
         for index, part in enumerate(key):
             if part is not None and not isinstance(part, str | int):
-                raise InvalidJob(f"a {type(part).__name__}", f"{where}[{index}]", "text, a whole number, true, false or null")
+                raise InvalidJob(
+                    f"a {type(part).__name__}",
+                    f"{where}[{index}]",
+                    "text, a whole number, true, false or null",
+                )
         key = canonical(list(key))
     return checked_name(key, where)
 

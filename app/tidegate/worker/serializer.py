@@ -112,7 +112,10 @@ def _is_lazy(items: list[Any]) -> bool:
 
 def _strict_body(data: Any) -> Any:
     if isinstance(data, tuple) and len(data) == 3:
-        return [_strict(part, (name,) if name else (), frozenset()) for name, part in zip(_PARTS, data, strict=True)]
+        return [
+            _strict(part, (name,) if name else (), frozenset())
+            for name, part in zip(_PARTS, data, strict=True)
+        ]
     return _strict(data, (), frozenset())
 
 
@@ -146,7 +149,9 @@ def _text(value: str, path: Path) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as lone:
-        raise NotJson(f"text with a lone surrogate at character {lone.start}", _shown(path), _EXPECTED) from None
+        raise NotJson(
+            f"text with a lone surrogate at character {lone.start}", _shown(path), _EXPECTED
+        ) from None
     return value
 
 
