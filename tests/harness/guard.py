@@ -6,7 +6,7 @@ directories:
 
     run VALUE        processes with HARNESS_RUN=VALUE in their environment
     process PID TICK one process by pid and start time (servers overwrite their environment block)
-    directory PATH   a directory made by this test process
+    directory PATH   a directory made by this test process, and every process that works in it (a detached server)
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def close() -> None:
 
 
 def main() -> None:
-    from .procfs import ProcessId, marked, signal_process
+    from .procfs import ProcessId, marked, signal_process, working_in
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -88,6 +88,8 @@ def main() -> None:
                     signal_process(process, signal.SIGKILL)
     for what, argument in orders:
         if what == "directory":
+            for process in working_in(Path(argument)):
+                signal_process(process, signal.SIGKILL)
             shutil.rmtree(argument, ignore_errors=True)
 
 

@@ -132,6 +132,20 @@ def marked(variable: str, value: str) -> list[ProcessId]:
     return found
 
 
+def working_in(directory: Path) -> list[ProcessId]:
+    """Processes whose working directory is `directory` or below it."""
+    found = []
+    for pid in _pids():
+        try:
+            cwd = Path(f"/proc/{pid}/cwd").readlink()
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
+        entry = stat(pid)
+        if entry and entry.state not in "ZX" and cwd.is_relative_to(directory):
+            found.append(entry.id)
+    return found
+
+
 def boot_time() -> float:
     """Seconds since boot: the one clock that all processes of a machine share and nobody can set."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)

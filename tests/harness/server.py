@@ -19,6 +19,7 @@ from redis.retry import Retry
 from tidegate.embedded.binary import server_binary
 
 from . import guard
+from .aof import wait_written
 from .processes import Proc
 from .wait import wait_until
 
@@ -164,16 +165,7 @@ class Server:
 
     def aof_mark(self) -> AofMark:
         """Remember the end of the AOF. Every write answered before this call is before the mark."""
-        client = self.client()
-
-        # With everysec the server may answer before it writes (a slow fsync); an empty buffer says that it
-        # has.
-        def flushed() -> bool:
-            info = client.info("persistence")
-            assert info["aof_enabled"] == 1, "aof_mark needs options={'appendonly': 'yes'}"
-            return int(info["aof_buffer_length"]) == 0
-
-        wait_until(flushed, "the AOF buffer to be written")
+        wait_written(self.client())
         file = self._aof_incr()
         return AofMark(file.name, file.stat().st_size)
 
