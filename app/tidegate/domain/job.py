@@ -8,6 +8,10 @@ from enum import Enum
 from tidegate.domain.states import Reason, State
 
 
+#: length of the fixed part of a stored record; its last two bytes are the length of the words that follow
+HEADER_BYTES = 68
+
+
 class Priority(Enum):
     """Levels of urgency; the value is how many milliseconds earlier the job is served (age always wins in the end)."""
 
@@ -102,6 +106,12 @@ class ClaimedJob:
     record: bytes = field(repr=False)  #: the whole stored record, kept by the worker to reassert the lease after a lost second
 
 
+    @property
+    def head(self) -> bytes:
+        """The record without its body: enough to restore the marks of a job that is already done."""
+        return self.record[: HEADER_BYTES + int.from_bytes(self.record[HEADER_BYTES - 2 : HEADER_BYTES], "big")]
+
+
 class OutcomeKind(Enum):
     """How an attempt ended, as the worker reports it. The value is the word the settle script knows."""
 
@@ -123,10 +133,19 @@ class Outcome:
     not_before_ms: int = 0  #: a task's own wish (`retry(countdown=)`), for the authority
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """An accepted outcome as a worker remembers it for a few seconds, in case the server forgets its last second."""
+
+    head: bytes  #: ClaimedJob.head
+    outcome: Outcome
+
+
 class SettleWord(Enum):
     """What the store says to a report."""
 
     OK = "ok"
+    HELD = "held"  #: the server restarted and this worker has not reasserted yet: report again afterwards
     STALE = "stale"  #: another attempt owns the job, or nobody does: the report was counted and refused
 
 

@@ -1,0 +1,120 @@
+"""What the store is asked and what it answers, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tidegate.domain.job import ClaimedJob, LeaseRef, Outcome, Pressure, SettleWord
+from tidegate.store.keyspace import encode
+from tidegate.store.line import Argument
+
+MAX_JOBS = 16  #: jobs of one claim
+MAX_OUTCOMES = 32  #: outcomes of one claim or settle
+MAX_ENQUEUE = 100  #: jobs of one enqueue script
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRequest:
+    """Ask for up to `slots` jobs (0 = only bring outcomes and keep the house) and bring outcomes along."""
+
+    worker_id: str
+    queues: tuple[str, ...]
+    slots: int
+    outcomes: tuple[Outcome, ...] = ()
+
+    def arguments(self) -> list[Argument]:
+        """Arguments of the claim script."""
+        return [
+            self.worker_id,
+            min(self.slots, MAX_JOBS),
+            len(self.outcomes),
+            *outcome_arguments(self.outcomes),
+            *map(encode, self.queues),
+        ]
+
+
+def outcome_arguments(outcomes: tuple[Outcome, ...] | list[Outcome]) -> list[Argument]:
+    """(lease, kind, reason, detail) of each outcome, flat."""
+    flat: list[Argument] = []
+    for outcome in outcomes:
+        flat += (str(outcome.ref), outcome.kind.value, outcome.reason.value or "-", outcome.detail or "{}")
+    return flat
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimReply:
+    """jobs: with leases. words: one for each riding outcome. more: claim again at once. wait_ms: how long to wait for a wake.
+
+    held_ms > 0: the server came back and waits for its workers; reassert. known False: register first.
+    """
+
+    jobs: tuple[ClaimedJob, ...] = ()
+    words: tuple[SettleWord, ...] = ()
+    more: bool = False
+    wait_ms: int = 1000
+    held_ms: int = 0
+    known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendReply:
+    """lost: leases that are not the worker's any more. held: the server came back; reassert. known: False = register."""
+
+    lost: tuple[LeaseRef, ...]
+    held: bool
+    known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReapReply:
+    """Leases that ended: jobs that went back to their line, and jobs that wait for the authority."""
+
+    requeued: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """A worker process, for people: its id is random per start, never a host name or pid."""
+
+    worker_id: str
+    hostname: str
+    pid: int
+    queues: tuple[str, ...]
+    concurrency: int
+    release: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCounts:
+    """Jobs of one queue by state. depth: what its bound counts. oldest_age_ms: of the oldest waiting job."""
+
+    waiting: int
+    delayed: int
+    running: int
+    failed: int
+    dead: int
+    depth: int
+    limit: int
+    oldest_age_ms: int
+    pressure: Pressure
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The fleet in numbers, from one instant (`now_ms`, server time)."""
+
+    now_ms: int
+    epoch: int
+    held_ms: int
+    resets: int
+    stale_reports: int
+    leases_expired: int
+    failed: int
+    dead: int
+    queues: Mapping[str, QueueCounts]
+    workers: tuple[WorkerInfo, ...]
+    memory_used: int
+    memory_max: int  #: 0 = the server has no limit
+    server: str

@@ -1,0 +1,131 @@
+"""A line to the store: one connection, one client id, one request at a time, each answered exactly once.
+
+A reply can be lost after its script ran. The line sends the same request id again and the script gives its first answer
+again. redis-py's own retries are off: they would replay commands blindly.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from redis.exceptions import (
+    BusyLoadingError,
+    ConnectionError,
+    MasterDownError,
+    NoScriptError,
+    ReadOnlyError,
+    ResponseError,
+    TimeoutError,
+    TryAgainError,
+)
+
+from tidegate.domain.errors import StoreUnavailable
+from tidegate.store.connection import Target
+from tidegate.store.script import Script
+
+Argument = str | bytes | int
+#: the server is there but cannot serve yet (loading, failing over): as good as no answer
+NOT_READY = (BusyLoadingError, ReadOnlyError, MasterDownError, TryAgainError)
+#: the connection is of no use any more; the request may have been carried out
+BROKEN = (ConnectionError, TimeoutError, OSError)
+_PAUSE = 0.05  # seconds between two attempts to reach a server that is down
+_PATIENCE = 1.0  # seconds of silence after which a connection is taken for dead
+
+
+class Line:
+    """Not thread-safe: the store lends one to each caller."""
+
+    def __init__(self, target: Target, prefix: str) -> None:
+        self._target, self._prefix = target, prefix
+        self._connection = target.connect(_PATIENCE)
+        self._request = 0
+        self.client = secrets.token_hex(8)
+
+    def close(self) -> None:
+        """Drop the connection."""
+        self._connection.disconnect()
+
+    def run(self, calls: Sequence[tuple[Script, Sequence[Argument]]], timeout: float) -> list[Any]:
+        """Run scripts in one pipeline and give each reply, an exception of the server as a value.
+
+        timeout: seconds for everything, reconnects and replays included. Raises StoreUnavailable after that.
+        """
+        self._request += 1
+        deadline = time.monotonic() + timeout
+        replies: list[Any] = [None] * len(calls)
+        open_calls = list(range(len(calls)))
+        whole: set[int] = set()  # scripts that the server does not know: sent as source
+        sent = False
+        while True:
+            reason = ""
+            try:
+                self._connect(min(_PATIENCE, deadline - time.monotonic()))
+                sent = True
+                for index, reply in zip(open_calls, self._exchange(calls, open_calls, whole), strict=True):
+                    if isinstance(reply, NoScriptError):
+                        whole.add(index)
+                    elif isinstance(reply, NOT_READY):
+                        reason = str(reply)
+                    else:
+                        replies[index] = reply
+                open_calls = [i for i in open_calls if replies[i] is None]
+                if not open_calls:
+                    return replies
+                if not reason:
+                    continue
+            except BROKEN as exc:
+                reason = str(exc) or type(exc).__name__
+                self._connection.disconnect()
+            except NOT_READY as exc:  # the handshake itself was refused
+                reason = str(exc)
+                self._connection.disconnect()
+            if time.monotonic() + _PAUSE >= deadline:
+                self._connection.disconnect()
+                raise StoreUnavailable(self._target.shown, reason, maybe_done=sent)
+            time.sleep(_PAUSE)
+
+    def command(self, *args: Argument, timeout: float = 2.0) -> Any:
+        """One plain command without replay (INFO, WAITAOF). Raises StoreUnavailable; a ResponseError is returned."""
+        try:
+            self._connect(timeout)
+            self._connection.send_command(*args)
+            return self._read()
+        except BROKEN as exc:
+            self._connection.disconnect()
+            raise StoreUnavailable(self._target.shown, str(exc) or type(exc).__name__) from exc
+
+    def _connect(self, timeout: float) -> None:
+        bound = max(timeout, _PAUSE)
+        if self._connection._sock is None:
+            self._connection.socket_timeout = bound
+            self._connection.connect()
+        if self._connection._sock is not None:
+            self._connection._sock.settimeout(bound)
+
+    def _exchange(
+        self, calls: Sequence[tuple[Script, Sequence[Argument]]], which: Sequence[int], whole: set[int]
+    ) -> list[Any]:
+        packed: list[bytes] = []
+        for index in which:
+            script, args = calls[index]
+            packed += self._connection.pack_command(
+                "EVAL" if index in whole else "EVALSHA",
+                script.source if index in whole else script.sha,
+                1,
+                self._prefix,
+                self.client if len(calls) == 1 else f"{self.client}.{index}",
+                self._request,
+                self._connection.run_id,
+                *args,
+            )
+        self._connection.send_packed_command(packed)
+        return [self._read() for _ in which]
+
+    def _read(self) -> Any:
+        try:
+            return self._connection.read_response()
+        except ResponseError as exc:
+            return exc

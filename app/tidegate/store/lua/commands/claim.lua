@@ -1,0 +1,80 @@
+#!lua
+-- claim: up to n jobs for one worker, each with a lease; riding outcomes are settled first.
+-- needs:   claim reap riders
+-- keys:    prefix
+-- args:    worker, n, number of outcomes, (lease, kind, reason, detail)*, queue*
+-- edge:    WAITING --claim--> RUNNING
+-- replies: claimed(words, jobs, more, wait_ms, held_ms, known) | old | lost
+-- In this order: riders, reap, timers, due, then the tenants in turn. A claim that gives fewer than n and says more = 0 leaves
+-- nothing in its queues that could start now.
+local worker, n = ARGV[4], tonumber(ARGV[5])
+local known = call('ZSCORE', P .. 'workers', worker) and 1 or 0
+
+-- the jobs of an earlier answer that still live, with their bodies
+local function again(last)
+  local jobs = {}
+  for _, lease in ipairs(last[3]) do
+    local id, fence = lease:match('^(%d+):(%d+)$')
+    if call('ZSCORE', P .. 'leases', lease) then jobs[#jobs + 1] = {id, fence, call('GET', P .. 'job:' .. id)} end
+  end
+  last[3] = jobs
+  return last
+end
+
+local last = replayed()
+if last then return last[1] == 'claimed' and again(last) or last end
+
+local words, at = riders(worker, 6)
+local queues, jobs, more = {}, {}, 0
+for i = at, #ARGV do queues[#queues + 1] = ARGV[i] end
+
+reap(8)
+ring(16)
+promote(32)
+
+local left = known == 1 and held() == 0 and 4 * n + 32 or 0
+local shut = {}
+local function next_queue() -- of those with something ready, the one with the least pass
+  local best, least, member
+  for _, q in ipairs(queues) do
+    local m = not shut[q] and first(P .. 'ready:' .. q)
+    if m then
+      local p = #queues == 1 and 0 or tonumber(call('HGET', P .. 'qpass', q) or 0)
+      if not best or p < least then best, least, member = q, p, m end
+    end
+  end
+  return best, member, least
+end
+
+while #jobs < n and left > 0 do
+  local q, m, pass = next_queue()
+  if not q then break end
+  left = left - 1
+  local job, leave_queue = examine(q, m)
+  if leave_queue then shut[q] = true end
+  if job then
+    jobs[#jobs + 1] = job
+    if #queues > 1 then
+      local v = math.max(tonumber(call('HGET', P .. 'qpass', '') or 0), pass)
+      call('HSET', P .. 'qpass', '', v, q, v + 1 / limit('queue:' .. q).weight)
+    end
+  end
+end
+
+-- how long the caller may sleep: one waiter of a queue is told the next instant, the others the idle cap
+local wait = 1000
+if known == 1 and held() == 0 then
+  local rest = next_queue()
+  if rest and #jobs == n then wake(rest) end
+  if rest and #jobs < n and left == 0 then more = 1 end
+  for _, key in ipairs({P .. 'timers', P .. 'due'}) do
+    local _, t = first(key)
+    local ms = t and math.max(1, t - NOW)
+    if ms and ms < wait and queues[1] and call('SET', P .. 'tick:' .. queues[1], worker, 'NX', 'PX', int(ms)) then wait = ms end
+  end
+end
+
+local leases = {}
+for i, job in ipairs(jobs) do leases[i] = job[1] .. ':' .. job[2] end
+answer({'claimed', words, leases, more, wait, held(), known})
+return {'claimed', words, jobs, more, int(wait), int(held()), known}

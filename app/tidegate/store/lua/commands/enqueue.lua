@@ -1,0 +1,66 @@
+#!lua
+-- enqueue: take jobs in, whole or not at all: dedup, bounds, append, counters, wake; a verdict for each.
+-- needs:   line finish pressure
+-- keys:    prefix
+-- args:    (queue, tenant, lane, operation, step, key, body hash, delay_ms, queue_timeout_ms, attempt_timeout_ms,
+--          deadline_ms, boost_ms, flags, task and task id and resources, body)*     flags: 1 at most once, 2 continuation, 4 known operation
+-- edge:    none --enqueue--> WAITING
+-- edge:    none --enqueue--> DELAYED
+-- replies: verdicts(accepted(position, pressure) | duplicate(operation, state) | conflict(operation) |
+--          full(scope, depth, limit, retry_after_ms) | closed | held(ms))* | old | lost
+local last = replayed()
+if last then return last end
+
+local function state_of(op, step) -- letter of the job that bears this name, or nil
+  local id = call('GET', P .. 'ix:' .. op .. ' ' .. step)
+  local s = id and call('GETRANGE', P .. 'job:' .. id, 0, 0)
+  if s and s ~= '' then return s end
+  return remembered(op .. ' ' .. step)
+end
+
+local function earlier(a) -- dedup by key, then by (operation, step)
+  if a.key ~= '-' then
+    if held() > 0 then return {'held', int(held())} end -- the key may be in a worker's memory only
+    local s = call('GET', P .. 'key:' .. a.key)
+    if s then
+      local op, step, hash = s:match('^(%S+) (%S+) (%S+)$')
+      if hash ~= a.hash then return {'conflict', op} end
+      return {'duplicate', op, state_of(op, step) or 'S'}
+    end
+  end
+  if a.step ~= '-' or a.known then
+    local state = state_of(a.op, a.step)
+    if state then return {'duplicate', a.op, state} end
+  end
+end
+
+local function store(a, flags)
+  local j = {id = next_id('job'), state = WAITING, flags = flags % 2, n = 0, charged = 0, crashes = 0, lost = 0, fence = 0,
+    eligible = NOW + a.delay, boost = a.boost, created = NOW, started = 0, deadline = a.deadline, qt = a.qt, at = a.at,
+    est = 0, q = a.q, t = a.t, mlen = #a.words}
+  if a.delay > 0 then j.state = DELAYED end
+  job_words(j, string.rep(' ', HEADER) .. a.words)
+  call('SET', P .. 'job:' .. j.id, job_header(j) .. a.words .. a.body)
+  call('SET', P .. 'ix:' .. step_name(j), j.id)
+  if a.key ~= '-' then call('SET', P .. 'key:' .. a.key, a.op .. ' ' .. a.step .. ' ' .. a.hash) end
+  local cnt = P .. 'cnt:' .. a.q
+  call('HINCRBY', cnt, string.char(j.state), 1)
+  local depth, mine = call('HINCRBY', cnt, 'depth', 1), call('HINCRBY', P .. 'td:' .. a.q, a.t, 1)
+  call('SADD', P .. 'queues', a.q)
+  if j.state == DELAYED then set_due(j) else join(j) end
+  return {'accepted', tonumber(call('HGET', cnt, 'W') or 0), pressure(a.q, a.t, depth, mine)}
+end
+
+local verdicts = {}
+for i = 4, #ARGV, 15 do
+  local g = function(k) return ARGV[i + k] end
+  local flags = tonumber(g(12))
+  local a = {q = g(0), t = g(1), lane = g(2), op = g(3), step = g(4), key = g(5), hash = g(6), delay = tonumber(g(7)),
+    qt = tonumber(g(8)), at = tonumber(g(9)), deadline = tonumber(g(10)), boost = tonumber(g(11)), body = g(14),
+    known = flags >= 4}
+  a.words = table.concat({a.q, a.t, a.lane, a.op, a.step, a.key, a.hash, g(13)}, ' ')
+  local refusal = earlier(a)
+  if not refusal and math.floor(flags / 2) % 2 == 0 then refusal = bound(a.q, a.t) end -- a continuation came in with its first step
+  verdicts[#verdicts + 1] = refusal or store(a, flags)
+end
+return answer({'verdicts', verdicts})

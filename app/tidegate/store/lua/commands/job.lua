@@ -1,0 +1,14 @@
+#!lua flags=no-writes
+-- job: one job as it is stored, by operation and step, or what became of it.
+-- needs:   base
+-- keys:    prefix
+-- args:    operation, step
+-- edge:    none
+-- replies: job(id, record, error) | past(time and state) | none | lost
+local name = ARGV[4] .. ' ' .. ARGV[5]
+local id = call('GET', P .. 'ix:' .. name)
+local record = id and call('GET', P .. 'job:' .. id)
+if record then return {'job', id, record, call('GET', P .. 'err:' .. id) or ''} end
+local past = call('ZSCORE', P .. 'hist', name)
+if past then return {'past', past} end
+return {'none'}

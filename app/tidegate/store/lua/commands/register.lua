@@ -1,0 +1,11 @@
+#!lua
+-- register: a worker exists. Made durable by the caller before the first claim, so that a server that lost its last second
+-- still knows whom to wait for.
+-- needs:   epoch
+-- keys:    prefix
+-- args:    worker, information (JSON)
+-- edge:    none
+-- replies: registered(epoch) | lost
+call('ZADD', P .. 'workers', int(NOW), ARGV[4])
+call('HSET', P .. 'winfo', ARGV[4], ARGV[5])
+return {'registered', int(meta.epoch)}

@@ -1,0 +1,35 @@
+-- epoch: the store may come back without its last second; whoever changes something notices first.
+-- needs: base
+-- Ids never repeat, also when the server forgets its last second: the epoch is part of them, 16 digits always.
+local SPACE = 4294967296 -- ids of one epoch
+local function next_id(counter)
+  local n = call('HINCRBY', META, counter, 1)
+  if n >= SPACE then
+    meta.epoch, n = call('HINCRBY', META, 'epoch', 1), 1
+    call('HSET', META, counter, n)
+  end
+  return int(meta.epoch * SPACE + n)
+end
+
+-- A server that came back may have forgotten its last second. Whoever notices first opens a new epoch: ids and fences
+-- start above all earlier ones, and until the workers have said what they hold (or one lease has passed) nothing is given.
+if RUN ~= meta.run then
+  meta.epoch, meta.hold, meta.run = meta.epoch + 1, 0, RUN
+  call('DEL', P .. 'held')
+  local newest = call('ZREVRANGE', P .. 'workers', 0, 0, 'WITHSCORES')
+  if newest[1] then
+    local alive = call('ZRANGEBYSCORE', P .. 'workers', newest[2] - meta.lease, '+inf')
+    call('SADD', P .. 'held', unpack(alive))
+    meta.hold = NOW + meta.lease
+  end
+  -- A second crash may forget this very record: the server's own random run_id shifts the counters, so that the epoch
+  -- that is then opened again under the same number does not give the same ids.
+  local shift = int(tonumber(RUN:sub(1, 3), 16) % 2048 * 1048576)
+  call('HSET', META, 'run', RUN, 'epoch', int(meta.epoch), 'hold', int(meta.hold), 'start', int(NOW), 'job', shift,
+    'fence', shift, 'pulse', int(NOW), 'judge', int(NOW + meta.lease))
+  call('HINCRBY', META, 'resets', 1)
+end
+
+local function must_reassert(worker)
+  return held() > 0 and call('SISMEMBER', P .. 'held', worker) == 1
+end

@@ -1,0 +1,125 @@
+"""The stored record of a job, read from outside the scripts (layout: lua/lib/job.lua)."""
+
+from __future__ import annotations
+
+import struct
+
+from tidegate.domain.job import HEADER_BYTES, ClaimedJob, Effect, JobView, LeaseRef, NewJob
+from tidegate.domain.states import State
+from tidegate.store.keyspace import decode, digest, encode, encode_resource, lane
+
+_HEADER = struct.Struct(">BBIHBBQQiQQQIIIH")
+assert _HEADER.size == HEADER_BYTES
+
+AT_MOST_ONCE, CONTINUATION, KNOWN_OPERATION = 1, 2, 4
+
+
+def enqueue_arguments(job: NewJob) -> list[str | bytes]:
+    """The fifteen arguments that the enqueue script takes for one job."""
+    queue, tenant = encode(job.queue), encode(job.tenant)
+    resources = sorted({encode_resource(name) for name in job.resources})
+    key, body_hash = "-", "-"
+    if job.idempotency_key is not None:
+        key = digest(job.tenant, job.task, job.idempotency_key)
+        body_hash = job.body_hash or digest(job.envelope.decode("utf-8", "replace"))
+    flags = (
+        (AT_MOST_ONCE if job.effect is Effect.AT_MOST_ONCE else 0)
+        + (CONTINUATION if job.continuation else 0)
+        + (KNOWN_OPERATION if job.known_operation else 0)
+    )
+    return [
+        queue,
+        tenant,
+        lane(queue, tenant, resources),
+        encode(job.operation_id),
+        encode(job.step),
+        key,
+        body_hash,
+        str(job.delay_ms),
+        str(job.queue_timeout_ms),
+        str(job.attempt_timeout_ms),
+        str(job.deadline_ms),
+        str(job.priority.value),
+        str(flags),
+        " ".join([encode(job.task), encode(job.task_id), *resources]),
+        job.envelope,
+    ]
+
+
+def _split(record: bytes) -> tuple[tuple[int, ...], list[str], bytes]:
+    fields = _HEADER.unpack_from(record)
+    end = HEADER_BYTES + fields[15]
+    return fields, record[HEADER_BYTES:end].decode("ascii").split(" "), record[end:]
+
+
+def claimed(job_id: str, fence: int, record: bytes) -> ClaimedJob:
+    """A job as the claim script hands it out."""
+    (
+        (
+            _,
+            flags,
+            attempt,
+            charged,
+            crashes,
+            _,
+            _,
+            eligible,
+            _,
+            created,
+            started,
+            deadline,
+            _,
+            timeout,
+            _,
+            _,
+        ),
+        words,
+        body,
+    ) = _split(record)
+    return ClaimedJob(
+        ref=LeaseRef(job_id, fence),
+        queue=decode(words[0]),
+        tenant=decode(words[1]),
+        operation_id=decode(words[3]),
+        step=decode(words[4]),
+        task=decode(words[7]),
+        task_id=decode(words[8]),
+        attempt=attempt,
+        charged=charged,
+        crashes=crashes,
+        created_ms=created,
+        eligible_ms=eligible,
+        claimed_ms=started,
+        deadline_ms=deadline,
+        attempt_timeout_ms=timeout,
+        effect=Effect.AT_MOST_ONCE if flags & AT_MOST_ONCE else Effect.IDEMPOTENT,
+        envelope=body,
+        record=record,
+    )
+
+
+def view(job_id: str, record: bytes, error: str) -> JobView:
+    """A job as a person sees it; `error` is what the store keeps about its last failure: reason, space, JSON detail."""
+    (state, _, attempt, charged, crashes, _, _, eligible, _, created, _, deadline, *_), words, body = _split(
+        record
+    )
+    reason, _, detail = error.partition(" ")
+    return JobView(
+        job_id=job_id,
+        operation_id=decode(words[3]),
+        step=decode(words[4]),
+        queue=decode(words[0]),
+        tenant=decode(words[1]),
+        task=decode(words[7]),
+        task_id=decode(words[8]),
+        state=State(chr(state)),
+        attempt=attempt,
+        charged=charged,
+        crashes=crashes,
+        created_ms=created,
+        eligible_ms=eligible,
+        deadline_ms=deadline,
+        reason=reason,
+        detail=detail,
+        envelope=body,
+    )

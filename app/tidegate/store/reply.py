@@ -1,0 +1,142 @@
+"""Replies of the scripts, as values. A script that answers something unexpected is a defect and says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tidegate.config import Settings
+from tidegate.domain.errors import StoreRefused
+from tidegate.domain.job import LeaseRef, NewJob, Pressure, SettleWord
+from tidegate.domain.states import State
+from tidegate.domain.verdict import Accepted, Closed, Conflict, Duplicate, Full, Verdict
+from tidegate.store import record
+from tidegate.store.call import ClaimReply, ExtendReply, QueueCounts, Snapshot, WorkerInfo
+from tidegate.store.keyspace import decode, decode_resource
+from tidegate.store.start import EPOCH_BASE
+
+_PRESSURES = (Pressure.GREEN, Pressure.YELLOW, Pressure.RED)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The server came back; a keyed enqueue must wait until its workers have said what they know."""
+
+    milliseconds: int
+
+
+def checked(raw: Any, url: str) -> Any:
+    """The reply itself; StoreRefused for what no command should ever meet."""
+    if isinstance(raw, Exception):
+        raise StoreRefused(
+            url, f"it refuses a command: {raw}", "see the server's log; under full memory free some"
+        )
+    if raw[0] == b"lost":
+        raise StoreRefused(
+            url,
+            "the fleet's records are gone (FLUSHALL, or an empty server in its place)",
+            "restart the workers to begin anew, or restore the data first",
+        )
+    if raw[0] == b"old":
+        raise StoreRefused(
+            url, "it has answered a later request of this connection", "report this as a defect"
+        )
+    return raw
+
+
+def rows(raw: Any, word: bytes, url: str) -> Sequence[Any]:
+    """The list behind the reply word."""
+    answer: Sequence[Any] = checked(raw, url)
+    assert answer[0] == word, answer[0]
+    found: Sequence[Any] = answer[1]
+    return found
+
+
+def verdict(job: NewJob, raw: Sequence[Any]) -> Verdict | Held:
+    """One verdict of the enqueue script."""
+    match raw[0]:
+        case b"accepted":
+            return Accepted(job.operation_id, int(raw[1]), _PRESSURES[int(raw[2])])
+        case b"duplicate":
+            return Duplicate(decode(raw[1].decode()), State(raw[2].decode()))
+        case b"conflict":
+            return Conflict(decode(raw[1].decode()))
+        case b"full":
+            return Full(decode_resource(raw[1].decode()), int(raw[2]), int(raw[3]), int(raw[4]) / 1000)
+        case b"closed":
+            return Closed(job.queue)
+        case b"held":
+            return Held(int(raw[1]))
+    raise AssertionError(raw)
+
+
+def words(raw: Any, url: str) -> list[SettleWord]:
+    """Words of settle and release."""
+    return [SettleWord(word.decode()) for word in rows(raw, b"settled", url)]
+
+
+def extended(raw: Sequence[Any]) -> ExtendReply:
+    """Reply of extend."""
+    lost = tuple(LeaseRef.parse(ref.decode()) for ref in raw[1])
+    return ExtendReply(lost, held=int(raw[2]) > 0, known=bool(raw[3]))
+
+
+def claim(raw: Any, url: str) -> ClaimReply:
+    """Reply of claim."""
+    _, settled, jobs, more, wait_ms, held_ms, known = checked(raw, url)
+    return ClaimReply(
+        jobs=tuple(record.claimed(job[0].decode(), int(job[1]), job[2]) for job in jobs),
+        words=tuple(SettleWord(word.decode()) for word in settled),
+        more=bool(more),
+        wait_ms=int(wait_ms),
+        held_ms=int(held_ms),
+        known=bool(known),
+    )
+
+
+def _counts(raw: Sequence[Any], settings: Settings, now_ms: int) -> tuple[str, QueueCounts]:
+    name = decode(raw[0].decode())
+    count = {raw[2][i].decode(): int(raw[2][i + 1]) for i in range(0, len(raw[2]), 2)}
+    oldest, depth, limit = int(raw[1]), count.get("depth", 0), settings.queue(name).max_depth
+    share = depth / limit
+    return name, QueueCounts(
+        waiting=count.get("W", 0),
+        delayed=count.get("D", 0),
+        running=count.get("R", 0),
+        failed=count.get("F", 0),
+        dead=count.get("X", 0),
+        depth=depth,
+        limit=limit,
+        oldest_age_ms=max(0, now_ms - oldest) if oldest else 0,
+        pressure=_PRESSURES[(share >= 0.7) + (share >= 0.9)],
+    )
+
+
+def _worker(text: bytes) -> WorkerInfo:
+    fields = json.loads(text)
+    return WorkerInfo(**{**fields, "queues": tuple(fields["queues"])})
+
+
+def snapshot(
+    raw: Sequence[Any], settings: Settings, info: Mapping[str, str], memory: tuple[int, int]
+) -> Snapshot:
+    """Reply of snapshot, with what INFO says about the server."""
+    name = "Valkey" if "valkey_version" in info else "Redis"
+    now_ms = int(raw[1])
+    return Snapshot(
+        now_ms=now_ms,
+        epoch=int(raw[2]) - EPOCH_BASE,
+        held_ms=int(raw[3]),
+        resets=int(raw[4]),
+        stale_reports=int(raw[5]),
+        leases_expired=int(raw[6]),
+        workers=tuple(_worker(text) for text in raw[7][1::2]),
+        failed=int(raw[8]),
+        dead=int(raw[9]),
+        queues=dict(_counts(row, settings, now_ms) for row in raw[10]),
+        memory_used=memory[0],
+        memory_max=memory[1],
+        server=f"{name} {info.get('valkey_version') or info.get('redis_version', '?')}",
+    )
