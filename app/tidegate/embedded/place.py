@@ -125,9 +125,9 @@ class Place:
 
 def can_hold_socket(path: Path) -> bool:
     """Whether a unix socket can be made here: its path is short enough and the file system knows sockets."""
-    probe = path.with_suffix(".tmp")  # as long as .sock, minus one byte; the length is checked by itself
     if len(os.fsencode(path)) > MAX_SOCKET_PATH:
         return False
+    probe = path.with_name("~")  # never longer than the path itself
     with contextlib.suppress(FileNotFoundError):
         probe.unlink()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as trial:
