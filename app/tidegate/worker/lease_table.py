@@ -256,6 +256,12 @@ class LeaseTable:
             lease = self._leases.get(ref)
             return lease.job if lease else None
 
+    def unfinished(self, ref: LeaseRef) -> bool:
+        """True for a lease of ours whose attempt has not ended."""
+        with self._lock:
+            lease = self._leases.get(ref)
+            return lease is not None and not lease.ended
+
     def recent(self) -> tuple[Settled, ...]:
         """What the store accepted in the last five seconds: to reassert."""
         with self._lock:
