@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,9 @@ from pathlib import Path
 from tidegate.worker.stamp import Stamp
 
 logger = logging.getLogger(__name__)
+
+#: what a terminal or a supervisor sends to all processes at once; the watchdog must outlive its worker by a moment
+_EVERYBODYS_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 _PROGRAM = Path(__file__).with_name("watchdog.py")
 
@@ -29,15 +33,20 @@ class Kennel:
 
     def start(self) -> None:
         """Start one. OSError if the system cannot: a worker must not run bodies without it."""
-        self._process = subprocess.Popen(
-            # -I -S: neither the environment nor site-packages can make it large or slow
-            [sys.executable, "-I", "-S", str(_PROGRAM), str(self._stamp.fd)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=(self._stamp.fd,),
-            start_new_session=True,
-        )
+        # Blocked from its first instruction on: the mask is inherited, a handler would come too late.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, _EVERYBODYS_SIGNALS)
+        try:
+            self._process = subprocess.Popen(
+                # -I -S: neither the environment nor site-packages can make it large or slow
+                [sys.executable, "-I", "-S", str(_PROGRAM), str(self._stamp.fd)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(self._stamp.fd,),
+                start_new_session=True,
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     def look(self) -> None:
         """Call it about once a second."""

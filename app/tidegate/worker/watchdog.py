@@ -8,8 +8,8 @@ page (stamp.py). It does no I/O: it looks at the page ten times a second, waits 
   call that holds the interpreter lock, cannot do that; SIGKILL ends a stopped process too.
 - The worker is gone: it kills what is left of its children and of their subprocesses, and ends.
 
-It has a session of its own and ignores what a terminal or a supervisor sends to everybody, so that it outlives
-its worker by a moment; and it always ends with its worker.
+It runs in a session of its own with the signals blocked that a terminal or a supervisor sends to everybody, so
+that it outlives its worker by a moment; and it always ends with its worker.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ else:  # run by path: importing the package would cost 40 MB
     )
 
     del sys.path[0]
-
-_EVERYBODYS_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Watchdog:
@@ -141,8 +139,6 @@ def _process_handle(pid: int) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    for number in _EVERYBODYS_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
     Watchdog(Stamp.attach(int(arguments[1]))).watch()
     return 0
 
