@@ -71,10 +71,12 @@ def group_operation_id(fleet: str, group_id: str) -> str:
     return derived(fleet, "group", group_id)
 
 
-def callback_task_id(fleet: str, parent_task_id: str, path: Sequence[str | int]) -> str:
-    """Id of a callback that Celery leaves without one: fixed by its parent and its place, so that a parent that runs
-    again publishes the same id again."""
-    return derived(fleet, "callback", parent_task_id, *path)
+def callback_task_id(parent_task_id: str, path: Sequence[str | int]) -> str:
+    """Id of a callback that Celery leaves without one.
+
+    Fixed by its parent and its place, so that a parent that runs again publishes the same id again.
+    """
+    return derived("", "callback", parent_task_id, *path)
 
 
 def step_of(task_id: str, nesting: int = 0) -> str:
