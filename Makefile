@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 
 # Random order has a seed, so that a failure can be run again: make test SEED=1234
 SEED ?=
-PYTEST := $(BIN)/python -m pytest $(if $(SEED),-p no:cacheprovider --randomly-seed=$(SEED),)
+PYTEST := $(BIN)/python -m pytest $(if $(SEED),--randomly-seed=$(SEED))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test test-all check format generate bench faults long lock clean

@@ -31,7 +31,7 @@ def check(settings: Settings, reading: Reading) -> None:
             got = " and ".join(ways) or "none of them"
             reading.fault(path, f'expected exactly one of "cron", "every" or "at", got {got}')
         if schedule.task is None and (*path, "task") not in reading.wrong:
-            reading.fault(path, 'expected the key "task", got none')
+            reading.fault(path, 'the key "task" is missing')
 
 
 def _broker(settings: Settings, reading: Reading) -> None:

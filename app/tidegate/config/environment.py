@@ -47,8 +47,9 @@ def overlay(
         ):
             continue
         if variable not in known:
-            near = nearest(variable, (*known, *RESERVED))
-            faults.append(Fault(variable, "unknown variable", near.upper()))
+            names = tuple(name.removeprefix(PREFIX) for name in (*known, *RESERVED))
+            near = nearest(variable.removeprefix(PREFIX), names)
+            faults.append(Fault(variable, "unknown variable", near and PREFIX + near))
             continue
         path, leaf = known[variable]
         if _put(merged, path, leaf.kind.from_text(text)):

@@ -64,8 +64,13 @@ def shown(raw: object) -> str:
     """A value as the file would write it, shortened."""
     if isinstance(raw, Mapping):
         return "a table"
-    if isinstance(raw, str | int | float | bool | list) or raw is None:
-        text = json.dumps(raw, ensure_ascii=False, default=str)
-    else:
-        text = str(raw)
+    if isinstance(raw, list) and any(isinstance(item, Mapping) for item in raw):
+        return "a list of tables"
+    if isinstance(raw, str | int | bool | list):
+        return shortened(json.dumps(raw, ensure_ascii=False, default=str))
+    return shortened(str(raw))
+
+
+def shortened(text: str) -> str:
+    """At most 60 characters of it."""
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

@@ -93,6 +93,15 @@ def declarations(cls: type) -> Mapping[str, Declaration]:
     return {item.name: item.metadata[_KEY] for item in dataclasses.fields(cls) if _KEY in item.metadata}
 
 
+def inherited(cls: type, raw: object) -> tuple[str, ...]:
+    """The keys that a named section takes from `default`: not those whose meaning hangs on one that it gives itself
+    (`FOLLOWS`: the default section's burst says nothing about another rate)."""
+    follows: Mapping[str, str] = getattr(cls, "FOLLOWS", {})
+    return tuple(
+        key for key in declarations(cls) if not (isinstance(raw, Mapping) and follows.get(key) in raw)
+    )
+
+
 def leaves(cls: type, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Leaf]]:
     """Every key below `cls` that has a fixed path; of inheriting named tables their `default`."""
     for key, declared in declarations(cls).items():

@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import ClassVar
 
 from tidegate.config.field import named, record, setting
 from tidegate.config.kind import (
@@ -209,6 +210,8 @@ class TenantSettings:
 
     None means unlimited, which a file must say. `burst` is never None when there is a rate: it is one second's worth.
     """
+
+    FOLLOWS: ClassVar = {"burst": "rate"}
 
     max_concurrency: int | None = setting(
         or_word("unlimited", integer(0, 10**6)), 10, "Jobs of the tenant that run at once; 0 stops it."

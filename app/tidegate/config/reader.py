@@ -6,10 +6,10 @@ import difflib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from tidegate.config.fault import Fault, shown
-from tidegate.config.field import Branch, Leaf, declarations, leaves
+from tidegate.config.fault import Fault, shortened, shown
+from tidegate.config.field import Branch, Leaf, declarations, inherited, leaves
 from tidegate.config.kind import NAME_BYTES, Mismatch, dotted, one_of
 from tidegate.config.sections import Sections
 
@@ -38,7 +38,8 @@ class Reading:
         if variable:
             self.faults.append(Fault(variable + suffix, what, hint))
         else:
-            self.faults.append(Fault(dotted(path) + suffix, what, hint, self.line(path)))
+            place = dotted(tuple(shortened(key) for key in path))
+            self.faults.append(Fault(place + suffix, what, hint, self.line(path)))
 
     def warn(self, path: Path, what: str) -> None:
         """Notes what is legal but deserves a look."""
@@ -57,7 +58,7 @@ class Reading:
     def build(self, cls: type[T], raw: object, path: Path = (), base: T | None = None) -> T:
         """An object of `cls`; keys that are absent or wrong have the value of `base`, or the default."""
         known = dict(declarations(cls))
-        values = {key: getattr(base, key) for key in known} if base is not None else {}
+        values = {key: getattr(base, key) for key in inherited(cls, raw)} if base is not None else {}
         if not isinstance(raw, Mapping):
             self.fault(path, f"expected a table, got {shown(raw)}")
             return cls(**values)
@@ -71,7 +72,7 @@ class Reading:
             here = (*path, key)
             match known.get(key):
                 case None:
-                    self._unknown(key, path, tuple(known))
+                    self._unknown(key, value, path, tuple(known))
                 case Leaf() as leaf:
                     self._leaf(values, key, leaf, value, here)
                 case Branch() as branch:
@@ -112,30 +113,31 @@ class Reading:
             sections["default"] = self.build(declared.record, raw.get("default", {}), (*path, "default"))
         for name, item in raw.items():
             here = (*path, name)
-            if name in sections:
+            if name in sections:  # `default`, the base of the others
                 continue
             if not isinstance(item, Mapping) and name in declarations(declared.record):
                 self.fault(
-                    here, "this key belongs into a section with a name", dotted((*path, "default", name))
+                    here, "this key belongs in a section with a name", dotted((*path, "default", name))
                 )
             elif not 1 <= len(name.encode()) <= NAME_BYTES:
                 self.fault(
                     here, f"expected a name of 1 to {NAME_BYTES} bytes, got {len(name.encode())} bytes"
                 )
             else:
-                base = _inherited(sections.get("default"), item) if declared.inherits else None
+                base = sections["default"] if declared.inherits else None
                 sections[name] = self.build(declared.record, item, here, base)
         return Sections(sections)
 
-    def _unknown(self, key: str, path: Path, known: tuple[str, ...]) -> None:
+    def _unknown(self, key: str, raw: object, path: Path, known: tuple[str, ...]) -> None:
+        what = "unknown section" if isinstance(raw, Mapping) else "unknown key"
         near = nearest(key, known)
         elsewhere = [place for place, _ in leaves(self.root) if place[-1] == key and place[:-1] != path]
         if near:
-            self.fault((*path, key), "unknown key", dotted((near,)))
+            self.fault((*path, key), what, dotted((near,)))
         elif elsewhere:
-            self.fault((*path, key), "unknown key here", dotted(elsewhere[0]))
+            self.fault((*path, key), f"{what} here", dotted(elsewhere[0]))
         else:
-            self.fault((*path, key), f"unknown key; expected {one_of(known)}")
+            self.fault((*path, key), f"{what}; expected {one_of(known)}")
 
 
 def nearest(given: object, known: tuple[str, ...]) -> str:
@@ -159,11 +161,3 @@ def _take(raw: Mapping[str, Any], path: Path) -> tuple[Mapping[str, Any], Any]:
         return raw, None
     remaining, value = _take(inner, tuple(rest))
     return {**raw, key: remaining}, value
-
-
-def _inherited(base: Any, raw: object) -> Any:
-    """What a named section starts from. A section with a rate of its own has that rate's burst, not the base's."""
-    if base is None or not isinstance(raw, Mapping) or "rate" not in raw or not hasattr(base, "burst"):
-        return base
-    values = {key: getattr(base, key) for key in declarations(type(base))}
-    return cast(Any, type(base))(**{**values, "burst": None})
