@@ -11,6 +11,7 @@ import pytest
 import redis
 
 from . import guard, leak
+from .book import Ledger
 from .processes import Processes
 from .server import Kind, Listen, Server
 
@@ -92,4 +93,25 @@ def processes(tmp_path: Path, _no_leftovers: None) -> Iterator[Processes]:
     mine.close()
 
 
-__all__ = ["OwnServer", "client", "delete_fleet", "fleet", "own_server", "processes", "shared_server"]
+@pytest.fixture(scope="session")
+def ledger_server(_no_leftovers: None) -> Iterator[Server]:
+    """The ledger's own server: no fault ever touches it."""
+    server = Server()
+    server.start()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def ledger(ledger_server: Server, processes: Processes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
+    """An empty ledger, known to this process and to everything that `processes` spawns from now on.
+
+    Kills and freezes done through `processes` are recorded in it.
+    """
+    book = Ledger(ledger_server)
+    monkeypatch.setenv(*next(iter(book.env().items())))
+    processes.env.update(book.env())
+    processes.record = book.record_process
+    yield book
+    processes.close()
+    book.close()

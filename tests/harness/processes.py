@@ -189,6 +189,7 @@ class Processes:
     def __init__(self, directory: Path, record: Recorder | None = None) -> None:
         self.directory = directory
         self.record = record
+        self.env: dict[str, str] = {}  # for every process spawned from now on
         self.all: list[Proc] = []
 
     def spawn(
@@ -200,7 +201,7 @@ class Processes:
         name: str = "process",
     ) -> Proc:
         log = self.directory / f"{name}-{len(self.all)}.log"
-        proc = Proc(argv, log=log, env=env, cwd=cwd, record=self.record)
+        proc = Proc(argv, log=log, env={**self.env, **(env or {})}, cwd=cwd, record=self.record)
         self.all.append(proc)
         return proc
 
