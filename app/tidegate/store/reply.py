@@ -99,12 +99,13 @@ def claim(raw: Any, url: str) -> ClaimReply:
 def _counts(raw: Sequence[Any], settings: Settings, now_ms: int) -> tuple[str, QueueCounts]:
     name = decode(raw[0].decode())
     count = {raw[2][i].decode(): int(raw[2][i + 1]) for i in range(0, len(raw[2]), 2)}
-    oldest, depth, limit = int(raw[1]), count.get("depth", 0), settings.queue(name).max_depth
+    oldest, running, limit = int(raw[1]), int(raw[3]), settings.queue(name).max_depth
+    depth = count.get("W", 0) + count.get("D", 0) + count.get("F", 0) + running
     share = depth / limit
     return name, QueueCounts(
         waiting=count.get("W", 0),
         delayed=count.get("D", 0),
-        running=count.get("R", 0),
+        running=running,
         failed=count.get("F", 0),
         dead=count.get("X", 0),
         depth=depth,

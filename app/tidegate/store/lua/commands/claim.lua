@@ -21,60 +21,63 @@ local function again(last)
   return last
 end
 
-local last = replayed()
+local last = lib.replayed()
 if last then return last[1] == 'claimed' and again(last) or last end
 
-local words, at = riders(worker, 6)
+local words, at = lib.riders(worker, 6)
 local queues, jobs, more = {}, {}, 0
 for i = at, #ARGV do queues[#queues + 1] = ARGV[i] end
 
-reap(8)
-ring(16)
-promote(32)
+if NOW - meta.pulse >= 250 then -- the house is kept four times a second, whoever calls
+  lib.reap(8)
+  lib.promote(32)
+end
+lib.ring(16)
 
-local left = known == 1 and held() == 0 and 4 * n + 32 or 0
+local left = known == 1 and lib.held() == 0 and 4 * n + 32 or 0
 local shut = {}
-local function next_queue() -- of those with something ready, the one with the least pass
-  local best, least, member
+local function next_queue() -- of those with something ready, the one with the least pass: queue, member, its pass, queue pass
+  local best, least, member, pass
   for _, q in ipairs(queues) do
-    local m = not shut[q] and first(P .. 'ready:' .. q)
+    local m, s
+    if not shut[q] then m, s = lib.first(P .. 'ready:' .. q) end
     if m then
       local p = #queues == 1 and 0 or tonumber(call('HGET', P .. 'qpass', q) or 0)
-      if not best or p < least then best, least, member = q, p, m end
+      if not best or p < least then best, least, member, pass = q, p, m, s end
     end
   end
-  return best, member, least
+  return best, member, pass, least
 end
 
 while #jobs < n and left > 0 do
-  local q, m, pass = next_queue()
+  local q, m, pass, qpass = next_queue()
   if not q then break end
   left = left - 1
-  local job, leave_queue = examine(q, m)
+  local job, leave_queue = lib.examine(q, m, pass)
   if leave_queue then shut[q] = true end
   if job then
     jobs[#jobs + 1] = job
     if #queues > 1 then
-      local v = math.max(tonumber(call('HGET', P .. 'qpass', '') or 0), pass)
-      call('HSET', P .. 'qpass', '', v, q, v + 1 / limit('queue:' .. q).weight)
+      local v = math.max(tonumber(call('HGET', P .. 'qpass', '') or 0), qpass)
+      call('HSET', P .. 'qpass', '', v, q, v + 1 / lib.limit('queue:' .. q).weight)
     end
   end
 end
 
 -- how long the caller may sleep: one waiter of a queue is told the next instant, the others the idle cap
 local wait = 1000
-if known == 1 and held() == 0 then
-  local rest = next_queue()
-  if rest and #jobs == n then wake(rest) end
-  if rest and #jobs < n and left == 0 then more = 1 end
+if left > 0 and #jobs < n then
   for _, key in ipairs({P .. 'timers', P .. 'due'}) do
-    local _, t = first(key)
+    local _, t = lib.first(key)
     local ms = t and math.max(1, t - NOW)
-    if ms and ms < wait and queues[1] and call('SET', P .. 'tick:' .. queues[1], worker, 'NX', 'PX', int(ms)) then wait = ms end
+    if ms and ms < wait and queues[1] and call('SET', P .. 'tick:' .. queues[1], worker, 'NX', 'PX', ms) then wait = ms end
   end
+elseif known == 1 and lib.held() == 0 then
+  local rest = next_queue()
+  if rest and #jobs == n then lib.wake(rest) elseif rest then more = 1 end
 end
 
 local leases = {}
 for i, job in ipairs(jobs) do leases[i] = job[1] .. ':' .. job[2] end
-answer({'claimed', words, leases, more, wait, held(), known})
-return {'claimed', words, jobs, more, int(wait), int(held()), known}
+lib.answer({'claimed', words, leases, more, wait, lib.held(), known})
+return {'claimed', words, jobs, more, wait, lib.held(), known}

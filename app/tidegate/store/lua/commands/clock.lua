@@ -6,6 +6,6 @@
 -- edge:    none
 -- replies: clock(now_ms) | real | lost
 if meta.clock == '-' then return {'real'} end
-local now = int(NOW + tonumber(ARGV[4]))
+local now = lib.int(NOW + tonumber(ARGV[4]))
 call('HSET', META, 'clock', now)
 return {'clock', now}

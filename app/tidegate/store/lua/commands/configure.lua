@@ -12,5 +12,5 @@ call('DEL', P .. 'lim')
 for i = 10, #ARGV, 2 do call('HSET', P .. 'lim', ARGV[i], ARGV[i + 1]) end
 call('HSET', META, 'digest', ARGV[5], 'lease', ARGV[6], 'key_ttl', ARGV[7], 'history_ms', ARGV[8], 'history',
   ARGV[9])
-for _, r in ipairs(call('SMEMBERS', P .. 'blocked')) do event(r) end
+for _, r in ipairs(call('SMEMBERS', P .. 'blocked')) do lib.event(r) end
 return {'configured', 1}

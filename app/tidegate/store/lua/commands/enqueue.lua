@@ -1,6 +1,6 @@
 #!lua
 -- enqueue: take jobs in, whole or not at all: dedup, bounds, append, counters, wake; a verdict for each.
--- needs:   line finish pressure
+-- needs:   finish pressure
 -- keys:    prefix
 -- args:    (queue, tenant, lane, operation, step, key, body hash, delay_ms, queue_timeout_ms, attempt_timeout_ms,
 --          deadline_ms, boost_ms, flags, task and task id and resources, body)*     flags: 1 at most once, 2 continuation, 4 known operation
@@ -8,19 +8,19 @@
 -- edge:    none --enqueue--> DELAYED
 -- replies: verdicts(accepted(position, pressure) | duplicate(operation, state) | conflict(operation) |
 --          full(scope, depth, limit, retry_after_ms) | closed | held(ms))* | old | lost
-local last = replayed()
+local last = lib.replayed()
 if last then return last end
 
 local function state_of(op, step) -- letter of the job that bears this name, or nil
   local id = call('GET', P .. 'ix:' .. op .. ' ' .. step)
   local s = id and call('GETRANGE', P .. 'job:' .. id, 0, 0)
   if s and s ~= '' then return s end
-  return remembered(op .. ' ' .. step)
+  return lib.remembered(op .. ' ' .. step)
 end
 
 local function earlier(a) -- dedup by key, then by (operation, step)
   if a.key ~= '-' then
-    if held() > 0 then return {'held', int(held())} end -- the key may be in a worker's memory only
+    if lib.held() > 0 then return {'held', lib.int(lib.held())} end -- the key may be in a worker's memory only
     local s = call('GET', P .. 'key:' .. a.key)
     if s then
       local op, step, hash = s:match('^(%S+) (%S+) (%S+)$')
@@ -34,21 +34,22 @@ local function earlier(a) -- dedup by key, then by (operation, step)
   end
 end
 
+local seen = {}
 local function store(a, flags)
-  local j = {id = next_id('job'), state = WAITING, flags = flags % 2, n = 0, charged = 0, crashes = 0, lost = 0, fence = 0,
+  local j = {id = lib.next_id('job'), state = S.WAITING, flags = flags % 2, n = 0, charged = 0, crashes = 0, lost = 0, fence = 0,
     eligible = NOW + a.delay, boost = a.boost, created = NOW, started = 0, deadline = a.deadline, qt = a.qt, at = a.at,
     est = 0, q = a.q, t = a.t, mlen = #a.words}
-  if a.delay > 0 then j.state = DELAYED end
-  job_words(j, string.rep(' ', HEADER) .. a.words)
-  call('SET', P .. 'job:' .. j.id, job_header(j) .. a.words .. a.body)
-  call('SET', P .. 'ix:' .. step_name(j), j.id)
+  if a.delay > 0 then j.state = S.DELAYED end
+  lib.job_words(j, string.rep(' ', HEADER) .. a.words)
+  call('SET', P .. 'job:' .. j.id, lib.job_header(j) .. a.words .. a.body)
+  call('SET', P .. 'ix:' .. lib.step_name(j), j.id)
   if a.key ~= '-' then call('SET', P .. 'key:' .. a.key, a.op .. ' ' .. a.step .. ' ' .. a.hash) end
-  local cnt = P .. 'cnt:' .. a.q
-  call('HINCRBY', cnt, string.char(j.state), 1)
-  local depth, mine = call('HINCRBY', cnt, 'depth', 1), call('HINCRBY', P .. 'td:' .. a.q, a.t, 1)
-  call('SADD', P .. 'queues', a.q)
-  if j.state == DELAYED then set_due(j) else join(j) end
-  return {'accepted', tonumber(call('HGET', cnt, 'W') or 0), pressure(a.q, a.t, depth, mine)}
+  local depth = lib.depth_of(a.q) + 1
+  depths[a.q] = depth
+  local place, mine = call('HINCRBY', P .. 'cnt:' .. a.q, string.char(j.state), 1), call('HINCRBY', P .. 'td:' .. a.q, a.t, 1)
+  if not seen[a.q] then seen[a.q] = call('SADD', P .. 'queues', a.q) end
+  if j.state == S.DELAYED then lib.set_due(j) else lib.join(j) end
+  return {'accepted', place, lib.pressure(a.q, a.t, depth, mine)}
 end
 
 local verdicts = {}
@@ -60,7 +61,7 @@ for i = 4, #ARGV, 15 do
     known = flags >= 4}
   a.words = table.concat({a.q, a.t, a.lane, a.op, a.step, a.key, a.hash, g(13)}, ' ')
   local refusal = earlier(a)
-  if not refusal and math.floor(flags / 2) % 2 == 0 then refusal = bound(a.q, a.t) end -- a continuation came in with its first step
+  if not refusal and math.floor(flags / 2) % 2 == 0 then refusal = lib.bound(a.q, a.t) end -- a continuation came in with its first step
   verdicts[#verdicts + 1] = refusal or store(a, flags)
 end
-return answer({'verdicts', verdicts})
+return lib.answer({'verdicts', verdicts})

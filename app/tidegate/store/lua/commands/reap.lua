@@ -9,9 +9,9 @@
 -- replies: reaped(requeued, failed) | lost
 -- Enqueue stops at 85 % of maxmemory, so that settle, extend and reap always have room.
 call('HSET', META, 'full', tonumber(ARGV[5]) >= 850 and 1 or 0)
-local gone = reap(tonumber(ARGV[4]))
-if held() == 0 and call('HGET', META, 'judge') <= int(NOW) then -- workers that have been silent for four leases are no more
-  for _, w in ipairs(call('ZRANGE', P .. 'workers', '-inf', int(NOW - 4 * meta.lease), 'BYSCORE', 'LIMIT', 0, 16)) do
+local gone = lib.reap(tonumber(ARGV[4]))
+if lib.held() == 0 and meta.judge <= NOW then -- workers that have been silent for four leases are no more
+  for _, w in ipairs(call('ZRANGE', P .. 'workers', '-inf', NOW - 4 * meta.lease, 'BYSCORE', 'LIMIT', 0, 16)) do
     call('ZREM', P .. 'workers', w)
     call('HDEL', P .. 'winfo', w)
   end

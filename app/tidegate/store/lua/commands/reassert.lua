@@ -8,20 +8,20 @@
 local worker, final, n = ARGV[4], ARGV[5], tonumber(ARGV[6])
 local gone, at = {}, 7
 for i = 1, n do
-  if not restore_lease(ARGV[at], ARGV[at + 1]) then gone[#gone + 1] = ARGV[at] end
+  if not lib.restore_lease(ARGV[at], ARGV[at + 1]) then gone[#gone + 1] = ARGV[at] end
   at = at + 2
 end
 local number = tonumber(ARGV[at])
 for i = 1, number do
   local a = at + 1 + (i - 1) * 5
-  restore_outcome(ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4])
+  lib.restore_outcome(ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4])
 end
 if final == '1' then
   call('SREM', P .. 'held', worker)
   if meta.hold > 0 and call('EXISTS', P .. 'held') == 0 then
     meta.hold = 0
     call('HSET', META, 'hold', 0)
-    for _, q in ipairs(call('SMEMBERS', P .. 'queues')) do wake(q) end
+    for _, q in ipairs(call('SMEMBERS', P .. 'queues')) do lib.wake(q) end
   end
 end
-return {'reasserted', gone, int(held())}
+return {'reasserted', gone, lib.int(lib.held())}

@@ -6,6 +6,6 @@
 -- args:    worker, information (JSON)
 -- edge:    none
 -- replies: registered(epoch) | lost
-call('ZADD', P .. 'workers', int(NOW), ARGV[4])
+call('ZADD', P .. 'workers', NOW, ARGV[4])
 call('HSET', P .. 'winfo', ARGV[4], ARGV[5])
-return {'registered', int(meta.epoch)}
+return {'registered', lib.int(meta.epoch)}

@@ -5,8 +5,8 @@
 -- args:    worker, lease*
 -- edge:    RUNNING --release--> WAITING
 -- replies: settled(words: ok | stale | held) | old | lost
-local last = replayed()
+local last = lib.replayed()
 if last then return last end
-local words, wait = {}, must_reassert(ARGV[4])
-for i = 5, #ARGV do words[#words + 1] = wait and 'held' or settle(ARGV[i], 'release', '', '') end
-return answer({'settled', words})
+local words, wait = {}, lib.must_reassert(ARGV[4])
+for i = 5, #ARGV do words[#words + 1] = wait and 'held' or lib.settle(ARGV[i], 'release', '', '') end
+return lib.answer({'settled', words})

@@ -9,6 +9,6 @@
 -- edge:    RUNNING --cancelled--> CANCELLED
 -- edge:    RUNNING --undeliverable--> DEAD
 -- replies: settled(words: ok | stale | held) | old | lost
-local last = replayed()
+local last = lib.replayed()
 if last then return last end
-return answer({'settled', (riders(ARGV[4], 5))})
+return lib.answer({'settled', (lib.riders(ARGV[4], 5))})

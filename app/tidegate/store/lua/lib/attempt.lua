@@ -1,64 +1,70 @@
 -- attempt: the end of one. Its lease was taken from the store by the caller; here go units, pass, state and error.
--- needs: finish
-local function lease_of(j) return j.id .. ':' .. int(j.fence) end
+-- needs: finish check
+function lib.lease_of(j) return j.id .. ':' .. lib.int(j.fence) end
 
 -- fair shares count slot-seconds: the estimate charged at the claim is corrected by what was really used, down as well as
 -- up, but up at most 60 slot-seconds ahead of the others, because capacity that stood idle is not a debt
-local function correct_pass(j)
-  local used, est, w = math.max(0, NOW - j.started) / 1000, j.est / 1000000, limit('tenant:' .. j.t).weight
-  local mean = tonumber(call('HGET', P .. 'mean:' .. j.q, j.t) or used)
-  call('HSET', P .. 'mean:' .. j.q, j.t, string.format('%.6f', 0.8 * mean + 0.2 * used))
-  local old = rank(P .. 'pass:' .. j.q, j.t)
-  if not old then return end
-  local p = old + (used - est) / w
-  if p > old then
-    local z, cap = call('ZRANGE', P .. 'pass:' .. j.q, 0, 1, 'WITHSCORES'), math.huge
-    local other = z[1] ~= j.t and z[2] or z[4]
-    if other then cap = math.max(vt(j.q), tonumber(other)) + 60 / w end
-    p = math.min(p, math.max(old, cap))
+function lib.correct_pass(j)
+  local pass, used, est, w = P .. 'pass:' .. j.q, math.max(0, NOW - j.started) / 1000, j.est / 1000000,
+    lib.limit('tenant:' .. j.t).weight
+  local mean = j.est == 0 and used or 1.6 * est + 0.2 * used -- the estimate was half the mean
+  if j.est == 0 or math.abs(mean - 2 * est) > 0.1 * est then
+    call('HSET', P .. 'mean:' .. j.q, j.t, string.format('%.6f', mean))
   end
-  call('ZADD', P .. 'pass:' .. j.q, p, j.t)
+  local d = (used - est) / w
+  local p = tonumber(call('ZINCRBY', pass, d, j.t))
+  if d > 0 and p > lib.vt(j.q) + 60 / w then
+    local z = call('ZRANGE', pass, 0, 1, 'WITHSCORES')
+    local other = z[1] ~= j.t and z[2] or z[4]
+    local cap = other and math.max(lib.vt(j.q), tonumber(other)) + 60 / w
+    if cap and p > cap then
+      p = math.max(p - d, cap)
+      call('ZADD', pass, p, j.t)
+    end
+  end
   call('ZADD', P .. 'ready:' .. j.q, 'XX', p, '~' .. j.t)
 end
 
-local function free_units(j)
-  for _, r in ipairs(j.res) do
-    call('SREM', P .. 'use:' .. r, lease_of(j))
-    event(r)
+function lib.free_units(j)
+  local lease = lib.lease_of(j)
+  for _, r in ipairs(j.res) do call('SREM', P .. 'use:' .. r, lease) end
+  local wanted = call('SMISMEMBER', P .. 'blocked', unpack(j.res))
+  for i, r in ipairs(j.res) do
+    if wanted[i] == 1 then lib.event(r) end
   end
 end
 
-local function back_to_line(j) -- to the front: the score it had; a queue timeout starts anew
+function lib.back_to_line(j) -- to the front: the score it had; a queue timeout starts anew
   j.started = NOW
-  move(j, WAITING)
-  join(j)
+  lib.move(j, S.WAITING)
+  lib.join(j)
 end
 
-local function end_attempt(j, kind, reason, detail)
-  free_units(j)
-  correct_pass(j)
-  if kind == 'ok' then finish(j, SUCCEEDED)
-  elseif kind == 'cancelled' then finish(j, CANCELLED)
-  elseif kind == 'undeliverable' then bury(j, reason, detail)
+function lib.end_attempt(j, kind, reason, detail)
+  lib.free_units(j)
+  lib.correct_pass(j)
+  if kind == 'ok' then lib.finish(j, S.SUCCEEDED)
+  elseif kind == 'cancelled' then lib.finish(j, S.CANCELLED)
+  elseif kind == 'undeliverable' then lib.bury(j, reason, detail)
   elseif kind == 'release' then
-    for _, r in ipairs(j.res) do bucket_refund(r) end
-    back_to_line(j)
+    for _, r in ipairs(j.res) do lib.bucket_refund(r) end
+    lib.back_to_line(j)
   else -- failed: stays here until the authority decides
     j.charged = j.charged + 1
-    move(j, FAILED)
-    call('ZADD', P .. 'failed', int(NOW), j.id)
+    lib.move(j, S.FAILED)
+    call('ZADD', P .. 'failed', NOW, j.id)
     call('SET', P .. 'err:' .. j.id, reason .. ' ' .. detail)
   end
 end
 
 -- the report of a worker; a token that is not the lease of that job any more is refused and counted
-local function settle(lease, kind, reason, detail)
+function lib.settle(lease, kind, reason, detail)
   local id, fence = lease:match('^(%d+):(%d+)$')
-  local j = id and call('ZREM', P .. 'leases', lease) == 1 and job_read(id)
-  if not j or int(j.fence) ~= fence then
+  local j = id and call('ZREM', P .. 'leases', lease) == 1 and lib.job_read(id)
+  if not j or lib.int(j.fence) ~= fence then
     call('HINCRBY', META, 'stale', 1)
     return 'stale'
   end
-  end_attempt(j, kind, reason, detail)
+  lib.end_attempt(j, kind, reason, detail)
   return 'ok'
 end

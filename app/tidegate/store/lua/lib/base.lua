@@ -2,17 +2,18 @@
 -- A script is called with KEYS[1] = the prefix "{fleet}:", ARGV = client, request id, run_id of the server as the
 -- connection saw it at its handshake, then the command's own arguments from ARGV[4] on.
 local P, call = KEYS[1], redis.call
+local lib = {} -- one table for all functions: a closure per function would make Lua search a long list for each variable
 local CLIENT, RID, RUN = ARGV[1], tonumber(ARGV[2]) or 0, ARGV[3]
 local META = P .. 'meta'
 
 local meta
 do
   local m = call('HMGET', META, 'run', 'epoch', 'hold', 'clock', 'lease', 'start', 'full', 'key_ttl', 'history',
-    'history_ms')
+    'history_ms', 'pulse', 'judge')
   if not m[2] then return {'lost'} end -- FLUSHALL under a running fleet: nobody may go on as if nothing had happened
   meta = {run = m[1], epoch = tonumber(m[2]), hold = tonumber(m[3]), clock = m[4], lease = tonumber(m[5]),
     start = tonumber(m[6]), full = m[7] == '1', key_ttl = m[8] or '86400000', history = tonumber(m[9] or 100000),
-    history_ms = tonumber(m[10] or 3600000)}
+    history_ms = tonumber(m[10] or 3600000), pulse = tonumber(m[11]), judge = tonumber(m[12])}
 end
 
 -- milliseconds of the server, or of the test clock of a fleet that was created with one
@@ -24,21 +25,21 @@ else
   NOW = tonumber(meta.clock)
 end
 
-local function int(n) return string.format('%.0f', n) end
+function lib.int(n) return string.format('%d', n) end
 
-local function first(key) -- least member of a sorted set, and its score
+function lib.first(key) -- least member of a sorted set, and its score
   local z = call('ZRANGE', key, 0, 0, 'WITHSCORES')
   if z[1] then return z[1], tonumber(z[2]) end
 end
 
-local function rank(key, member) return tonumber(call('ZSCORE', key, member) or nil) end
+function lib.rank(key, member) return tonumber(call('ZSCORE', key, member) or nil) end
 
-local function held() return math.max(0, meta.hold - NOW) end -- ms until the hold ends; 0 = none
+function lib.held() return math.max(0, meta.hold - NOW) end -- ms until the hold ends; 0 = none
 
 -- A reply can be lost and its request sent again. The slot of the client keeps the last answer: the same request id gets
 -- it again, an older one (a copy that wandered in the network) is refused.
 local SLOT = P .. 'rq:' .. CLIENT
-local function replayed()
+function lib.replayed()
   local s = call('GET', SLOT)
   if not s then return nil end
   local last, reply = s:match('^(%d+) (.*)$')
@@ -46,7 +47,7 @@ local function replayed()
   if tonumber(last) > RID then return {'old'} end
 end
 
-local function answer(reply)
-  call('SET', SLOT, int(RID) .. ' ' .. cmsgpack.pack(reply), 'EX', 600)
+function lib.answer(reply)
+  call('SET', SLOT, lib.int(RID) .. ' ' .. cmsgpack.pack(reply), 'EX', 600)
   return reply
 end

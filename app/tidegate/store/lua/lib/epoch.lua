@@ -2,13 +2,13 @@
 -- needs: base
 -- Ids never repeat, also when the server forgets its last second: the epoch is part of them, 16 digits always.
 local SPACE = 4294967296 -- ids of one epoch
-local function next_id(counter)
+function lib.next_id(counter)
   local n = call('HINCRBY', META, counter, 1)
   if n >= SPACE then
     meta.epoch, n = call('HINCRBY', META, 'epoch', 1), 1
     call('HSET', META, counter, n)
   end
-  return int(meta.epoch * SPACE + n)
+  return lib.int(meta.epoch * SPACE + n)
 end
 
 -- A server that came back may have forgotten its last second. Whoever notices first opens a new epoch: ids and fences
@@ -24,12 +24,12 @@ if RUN ~= meta.run then
   end
   -- A second crash may forget this very record: the server's own random run_id shifts the counters, so that the epoch
   -- that is then opened again under the same number does not give the same ids.
-  local shift = int(tonumber(RUN:sub(1, 3), 16) % 2048 * 1048576)
-  call('HSET', META, 'run', RUN, 'epoch', int(meta.epoch), 'hold', int(meta.hold), 'start', int(NOW), 'job', shift,
-    'fence', shift, 'pulse', int(NOW), 'judge', int(NOW + meta.lease))
+  local shift = lib.int(tonumber(RUN:sub(1, 3), 16) % 2048 * 1048576)
+  call('HSET', META, 'run', RUN, 'epoch', lib.int(meta.epoch), 'hold', lib.int(meta.hold), 'start', lib.int(NOW), 'job', shift,
+    'fence', shift, 'pulse', lib.int(NOW), 'judge', lib.int(NOW + meta.lease))
   call('HINCRBY', META, 'resets', 1)
 end
 
-local function must_reassert(worker)
-  return held() > 0 and call('SISMEMBER', P .. 'held', worker) == 1
+function lib.must_reassert(worker)
+  return lib.held() > 0 and call('SISMEMBER', P .. 'held', worker) == 1
 end

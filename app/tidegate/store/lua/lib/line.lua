@@ -1,58 +1,58 @@
 -- line: joining and leaving the waiting line of a lane, with the state that goes with it.
 -- needs: lanes
 -- the first job of every lane, for the age of a queue's oldest waiting job
-local function note_head(lane, q)
-  local _, s = first(P .. 'lane:' .. lane)
+function lib.note_head(lane, q)
+  local _, s = lib.first(P .. 'lane:' .. lane)
   if s then call('ZADD', P .. 'old:' .. q, s, lane) else call('ZREM', P .. 'old:' .. q, lane) end
   return s
 end
 
-local function lane_rehead(lane, q, t) -- another job is first now: re-score in place, and look at its resource once more
-  local at = call('HGET', P .. 'lm:' .. lane, 'at')
-  local s = note_head(lane, q)
+function lib.lane_rehead(lane, q, t, at) -- another job is first now: re-score in place, look at its resource once more
+  local s = lib.note_head(lane, q)
   if at == 'rl' then
     call('ZADD', P .. 'rl:' .. q .. ':' .. t, s, lane)
-    if tenant_parked(q, t) then event('tenant:' .. t) end
+    if lib.tenant_parked(q, t) then lib.event('tenant:' .. t) end
   else
     call('ZADD', P .. 'wl:' .. at .. ':' .. q .. ':' .. t, s, lane)
-    event(at)
+    lib.event(at)
   end
 end
 
 -- a job whose record says WAITING joins its lane; tenants are served from their pass, a newcomer from the least one
-local function join(j)
+function lib.join(j)
   local key, pass = P .. 'lane:' .. j.lane, P .. 'pass:' .. j.q
-  if not rank(pass, j.t) then call('ZADD', pass, least_pass(j.q), j.t) end
-  local head = first(key)
-  call('ZADD', key, int(score(j)), j.id)
-  set_due(j)
+  if not lib.rank(pass, j.t) then call('ZADD', pass, lib.least_pass(j.q), j.t) end
+  local head = lib.first(key)
+  call('ZADD', key, lib.score(j), j.id)
+  lib.set_due(j)
   if not head then
     call('HSET', P .. 'lm:' .. j.lane, 'q', j.q, 't', j.t, 'res', table.concat(j.res, ' '))
-    note_head(j.lane, j.q)
-    lane_make_ready(j.lane, j.q, j.t)
-  elseif first(key) ~= head then
-    lane_rehead(j.lane, j.q, j.t)
+    lib.note_head(j.lane, j.q)
+    lib.lane_make_ready(j.lane, j.q, j.t)
+  elseif lib.first(key) ~= head then
+    lib.lane_rehead(j.lane, j.q, j.t, call('HGET', P .. 'lm:' .. j.lane, 'at'))
   end
-  if call('ZCARD', P .. 'ready:' .. j.q) > 0 then wake(j.q) end
+  if call('ZCARD', P .. 'ready:' .. j.q) > 0 then lib.wake(j.q) end
 end
 
-local function leave(lane, q, t, id) -- a waiting job goes out of its lane
-  local key = P .. 'lane:' .. lane
-  local head = first(key)
-  call('ZREM', key, id)
-  local next_head = first(key)
-  if not next_head then
-    lane_take_out(lane, q, t, call('HGET', P .. 'lm:' .. lane, 'at'))
-    call('DEL', P .. 'lm:' .. lane)
-    note_head(lane, q)
-  elseif head == id then
-    lane_rehead(lane, q, t)
-  end
+-- the first job goes out of its lane, which stands at `at`; `rest` = others wait behind it
+function lib.leave_head(lane, q, t, id, at, rest)
+  call('ZREM', P .. 'lane:' .. lane, id)
+  if rest then return lib.lane_rehead(lane, q, t, at) end
+  lib.lane_take_out(lane, q, t, at)
+  call('DEL', P .. 'lm:' .. lane)
+  call('ZREM', P .. 'old:' .. q, lane)
 end
 
-local function forget_tenant(q, t) -- a tenant with nothing here and no debt leaves no trace
-  local p = rank(P .. 'pass:' .. q, t)
-  if p and p <= vt(q) and not call('HGET', P .. 'td:' .. q, t) then
+function lib.leave(lane, q, t, id) -- a waiting job goes out of its lane, wherever it stands
+  local z = call('ZRANGE', P .. 'lane:' .. lane, 0, 1)
+  if z[1] ~= id then return call('ZREM', P .. 'lane:' .. lane, id) end
+  lib.leave_head(lane, q, t, id, call('HGET', P .. 'lm:' .. lane, 'at'), z[2])
+end
+
+function lib.forget_tenant(q, t) -- a tenant with nothing here and no debt leaves no trace
+  local p = lib.rank(P .. 'pass:' .. q, t)
+  if p and p <= lib.vt(q) and call('HEXISTS', P .. 'td:' .. q, t) == 0 then
     call('ZREM', P .. 'pass:' .. q, t)
     call('HDEL', P .. 'mean:' .. q, t)
   end
