@@ -44,7 +44,7 @@ def outcome_arguments(outcomes: tuple[Outcome, ...] | list[Outcome]) -> list[Arg
 
 @dataclass(frozen=True, slots=True)
 class ClaimReply:
-    """jobs: with leases. words: one for each riding outcome. more: claim again at once. wait_ms: how long to wait for a wake.
+    """jobs: with leases. words: one per riding outcome. more: claim again at once. wait_ms: how long to wait for a wake.
 
     held_ms > 0: the server came back and waits for its workers; reassert. known False: register first.
     """
@@ -59,7 +59,7 @@ class ClaimReply:
 
 @dataclass(frozen=True, slots=True)
 class ExtendReply:
-    """lost: leases that are not the worker's any more. held: the server came back; reassert. known: False = register."""
+    """lost: leases that are not ours any more. held: the server came back; reassert. known: False = register first."""
 
     lost: tuple[LeaseRef, ...]
     held: bool

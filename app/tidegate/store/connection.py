@@ -18,8 +18,9 @@ class _RunId:
 
     run_id: str = ""
 
-    def on_connect(self) -> None:
-        super().on_connect()  # type: ignore[misc]
+    def on_connect_check_health(self, check_health: bool = True) -> None:
+        # redis-py 8 calls this one from connect(), and on_connect() only ends up here
+        super().on_connect_check_health(check_health)  # type: ignore[misc]
         connection = cast(Any, self)
         connection.send_command("INFO", "server", check_health=False)
         text = connection.read_response()
@@ -87,8 +88,8 @@ class Target:
             return f"unix://{self.path}"
         return f"{'rediss' if self.scheme == 'tls' else 'redis'}://{self.host}:{self.port}/{self.db}"
 
-    def connect(self, timeout: float) -> TcpConnection | TlsConnection | UnixConnection:
-        """A new connection object (not yet connected). `timeout` bounds connect, each send and each read, in seconds."""
+    def connect(self, timeout: float) -> Any:
+        """A new connection object, not yet connected. `timeout` bounds connect, each send and each read, in seconds."""
         common: dict[str, Any] = {
             "db": self.db,
             "username": self.username,
@@ -102,6 +103,7 @@ class Target:
             "client_name": None,
         }
         if self.scheme == "unix":
-            return UnixConnection(path=self.path, **common)
+            unix: Any = UnixConnection  # abstract in the stubs only
+            return unix(path=self.path, **common)
         kind = TlsConnection if self.scheme == "tls" else TcpConnection
         return kind(host=self.host, port=self.port, socket_connect_timeout=timeout, **common)

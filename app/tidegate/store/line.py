@@ -40,7 +40,8 @@ class Line:
 
     def __init__(self, target: Target, prefix: str) -> None:
         self._target, self._prefix = target, prefix
-        self._connection = target.connect(_PATIENCE)
+        # redis-py's connections are typed in part only
+        self._connection: Any = target.connect(_PATIENCE)
         self._request = 0
         self.client = secrets.token_hex(8)
 

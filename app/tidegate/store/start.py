@@ -49,7 +49,7 @@ def check_server(info: Mapping[str, str], settings: Settings, url: str) -> None:
         raise StoreRefused(
             url,
             f"maxmemory-policy is {policy}, so the server may throw jobs away",
-            "set it to noeviction (CONFIG SET maxmemory-policy noeviction), or accept the loss with broker.allow_eviction = true",
+            "CONFIG SET maxmemory-policy noeviction, or accept the loss with broker.allow_eviction = true",
         )
     if info.get("aof_enabled") == "0":
         log.warning("the store at %s has no append-only file: what it holds is lost when it stops", url)

@@ -174,7 +174,7 @@ class Store:
     def reassert(
         self, worker_id: str, leases: Sequence[ClaimedJob], outcomes: Sequence[Settled]
     ) -> tuple[LeaseRef, ...]:
-        """After the server came back: what this worker holds and has reported lately. Gives the leases that are lost."""
+        """After the server came back: what this worker holds and reported lately. Gives the leases that are lost."""
         lost: list[LeaseRef] = []
         lease_parts = [leases[i : i + 16] for i in range(0, len(leases), 16)]
         outcome_parts = [outcomes[i : i + 64] for i in range(0, len(outcomes), 64)]
