@@ -129,7 +129,7 @@ def test_the_fleet_never_imports_beat() -> None:
 
 
 def test_imports_stand_at_the_top() -> None:
-    """An import inside a function hides a cycle or a layer. A module's `__getattr__` (PEP 562) may be lazy in the open."""
+    """An import inside a function hides a cycle or a layer; a module's `__getattr__` (PEP 562) is lazy in the open."""
     complaints(
         CODE,
         (

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from tidegate.config.fault import ConfigError, Fault
-from tidegate.config.load import Report, inspect, load
-from tidegate.config.model import (
+from tidegate.config.core import (
     BrokerSettings,
     FleetSettings,
     OnFull,
     Pool,
     PriorityOrder,
     QueueSettings,
-    Settings,
     TenantSettings,
     WorkerSettings,
 )
+from tidegate.config.fault import ConfigError, Fault
+from tidegate.config.load import Report, inspect, load
+from tidegate.config.model import Settings
 from tidegate.config.quantity import Rate
 from tidegate.config.sections import Sections
 from tidegate.config.task import DEFAULT_TASK, TaskSettings, TimeoutSettings

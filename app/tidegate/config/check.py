@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from math import inf
 
-from tidegate.config.model import QueueSettings, Settings, TenantSettings
+from tidegate.config.core import QueueSettings, TenantSettings
+from tidegate.config.model import Settings
 from tidegate.config.quantity import format_duration
 from tidegate.config.reader import Path, Reading, nearest
 from tidegate.config.task import DEFAULT_TASK, Backoff, TaskSettings

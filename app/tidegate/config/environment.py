@@ -14,10 +14,13 @@ CONFIG_VARIABLE = "TIDEGATE_CONFIG"
 ACTOR_VARIABLE = "TIDEGATE_ACTOR"
 RELEASE_VARIABLE = "TIDEGATE_RELEASE"
 
-#: for this package's own tests and fault points; never settings
+#: for this package's own tests; never settings
 TEST_PREFIX = "TIDEGATE_TEST_"
 
-RESERVED = (CONFIG_VARIABLE, ACTOR_VARIABLE)
+#: where a test build stops or kills the process (tidegate.telemetry.faultpoint)
+FAULTPOINT_VARIABLES = ("TIDEGATE_FAULTPOINTS", "TIDEGATE_FAULTPOINTS_DIR")
+
+RESERVED = (CONFIG_VARIABLE, ACTOR_VARIABLE, *FAULTPOINT_VARIABLES)
 
 
 def variables(root: type) -> dict[str, tuple[Path, Leaf]]:

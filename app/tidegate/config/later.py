@@ -6,22 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from tidegate.config.compound import json_value, or_word, table_of, words_of
 from tidegate.config.field import optional, record, setting
-from tidegate.config.kind import (
-    choice,
-    duration,
-    flag,
-    frequency,
-    integer,
-    json_value,
-    name,
-    number,
-    or_word,
-    size,
-    table_of,
-    text,
-    words_of,
-)
+from tidegate.config.kind import choice, duration, flag, frequency, integer, name, number, size, text
 from tidegate.config.quantity import Rate
 from tidegate.config.sections import Sections
 

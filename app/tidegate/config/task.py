@@ -8,8 +8,9 @@ from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
+from tidegate.config.compound import or_infinite, words_of
 from tidegate.config.field import optional, record
-from tidegate.config.kind import choice, duration, integer, name, number, or_infinite, words_of
+from tidegate.config.kind import choice, duration, integer, name, number
 from tidegate.domain.job import Effect
 
 if TYPE_CHECKING:
