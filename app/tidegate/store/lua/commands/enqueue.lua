@@ -34,22 +34,19 @@ local function earlier(a) -- dedup by key, then by (operation, step)
   end
 end
 
-local seen = {}
+local free = lib.take_ids('job', (#ARGV - 3) / 15) -- ids of refused jobs are not used again
 local function store(a, flags)
-  local j = {id = lib.next_id('job'), state = S.WAITING, flags = flags % 2, n = 0, charged = 0, crashes = 0, lost = 0, fence = 0,
-    eligible = NOW + a.delay, boost = a.boost, created = NOW, started = 0, deadline = a.deadline, qt = a.qt, at = a.at,
-    est = 0, q = a.q, t = a.t, mlen = #a.words}
-  if a.delay > 0 then j.state = S.DELAYED end
-  lib.job_words(j, string.rep(' ', HEADER) .. a.words)
-  call('SET', P .. 'job:' .. j.id, lib.job_header(j) .. a.words .. a.body)
-  call('SET', P .. 'ix:' .. lib.step_name(j), j.id)
+  local j = {id = lib.int(free), state = a.delay > 0 and S.DELAYED or S.WAITING, flags = flags % 2, n = 0, charged = 0,
+    crashes = 0, lost = 0, fence = 0, eligible = NOW + a.delay, boost = a.boost, created = NOW, started = 0,
+    deadline = a.deadline, qt = a.qt, at = a.at, est = 0, q = a.q, t = a.t, lane = a.lane, mlen = #a.words}
+  free = free + 1
+  j.record = lib.job_header(j) .. a.words .. a.body
+  call('SET', P .. 'job:' .. j.id, j.record)
+  call('SET', P .. 'ix:' .. a.op .. ' ' .. a.step, j.id)
   if a.key ~= '-' then call('SET', P .. 'key:' .. a.key, a.op .. ' ' .. a.step .. ' ' .. a.hash) end
-  local depth = lib.depth_of(a.q) + 1
-  depths[a.q] = depth
-  local place, mine = call('HINCRBY', P .. 'cnt:' .. a.q, string.char(j.state), 1), call('HINCRBY', P .. 'td:' .. a.q, a.t, 1)
-  if not seen[a.q] then seen[a.q] = call('SADD', P .. 'queues', a.q) end
+  local y = lib.tally_add(j)
   if j.state == S.DELAYED then lib.set_due(j) else lib.join(j) end
-  return {'accepted', place, lib.pressure(a.q, a.t, depth, mine)}
+  return {'accepted', y.waiting, lib.pressure(a.q, a.t)}
 end
 
 local verdicts = {}
@@ -64,4 +61,5 @@ for i = 4, #ARGV, 15 do
   if not refusal and math.floor(flags / 2) % 2 == 0 then refusal = lib.bound(a.q, a.t) end -- a continuation came in with its first step
   verdicts[#verdicts + 1] = refusal or store(a, flags)
 end
+lib.tally_write()
 return lib.answer({'verdicts', verdicts})

@@ -8,9 +8,9 @@ function lib.admit(c, j, res, at, rest, record)
   local est = mean and mean / 2 or GUESS
   lib.clear_due(j)
   lib.leave_head(c.lane, q, t, j.id, at, rest)
-  local fence = lib.next_id('fence')
-  j.n, j.fence, j.started, j.est = j.n + 1, tonumber(fence), NOW, mean and math.min(4e9, math.floor(est * 1e6)) or 0
+  j.n, j.fence, j.started, j.est = j.n + 1, lib.take_ids('fence', 1), NOW, mean and math.min(4e9, math.floor(est * 1e6)) or 0
   lib.move(j, S.RUNNING)
+  local fence = lib.int(j.fence)
   local lease = j.id .. ':' .. fence
   lib.charge(res, lease)
   call('ZADD', P .. 'leases', NOW + meta.lease, lease)

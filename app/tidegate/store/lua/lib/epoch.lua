@@ -2,13 +2,13 @@
 -- needs: base
 -- Ids never repeat, also when the server forgets its last second: the epoch is part of them, 16 digits always.
 local SPACE = 4294967296 -- ids of one epoch
-function lib.next_id(counter)
-  local n = call('HINCRBY', META, counter, 1)
-  if n >= SPACE then
-    meta.epoch, n = call('HINCRBY', META, 'epoch', 1), 1
-    call('HSET', META, counter, n)
+function lib.take_ids(counter, number) -- the first of so many, as a number
+  local last = call('HINCRBY', META, counter, number)
+  if last >= SPACE then
+    meta.epoch, last = call('HINCRBY', META, 'epoch', 1), number
+    call('HSET', META, counter, last)
   end
-  return lib.int(meta.epoch * SPACE + n)
+  return meta.epoch * SPACE + last - number + 1
 end
 
 -- A server that came back may have forgotten its last second. Whoever notices first opens a new epoch: ids and fences

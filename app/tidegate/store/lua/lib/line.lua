@@ -21,18 +21,19 @@ end
 -- a job whose record says WAITING joins its lane; tenants are served from their pass, a newcomer from the least one
 function lib.join(j)
   local key, pass = P .. 'lane:' .. j.lane, P .. 'pass:' .. j.q
-  if not lib.rank(pass, j.t) then call('ZADD', pass, lib.least_pass(j.q), j.t) end
-  local head = lib.first(key)
+  local head, least = lib.first(key)
   call('ZADD', key, lib.score(j), j.id)
   lib.set_due(j)
   if not head then
+    if not lib.rank(pass, j.t) then call('ZADD', pass, lib.least_pass(j.q), j.t) end
+    if not j.res then lib.job_words(j, j.record) end
     call('HSET', P .. 'lm:' .. j.lane, 'q', j.q, 't', j.t, 'res', table.concat(j.res, ' '))
     lib.note_head(j.lane, j.q)
     lib.lane_make_ready(j.lane, j.q, j.t)
-  elseif lib.first(key) ~= head then
+  elseif lib.score(j) < least or (lib.score(j) == least and j.id < head) then
     lib.lane_rehead(j.lane, j.q, j.t, call('HGET', P .. 'lm:' .. j.lane, 'at'))
   end
-  if call('ZCARD', P .. 'ready:' .. j.q) > 0 then lib.wake(j.q) end
+  if not woken[j.q] and call('EXISTS', P .. 'ready:' .. j.q) == 1 then lib.wake(j.q) end
 end
 
 -- the first job goes out of its lane, which stands at `at`; `rest` = others wait behind it

@@ -1,5 +1,5 @@
 -- pressure: the bounds at the door, and how full a queue is.
--- needs: limits
+-- needs: limits tally
 -- When room is likely: the time one job needed to finish lately, judged between two refusals at least a second apart.
 function lib.retry_after(q)
   local c = call('HMGET', P .. 'cnt:' .. q, 'finished', 'seen_at', 'seen', 'pace')
@@ -12,22 +12,13 @@ function lib.retry_after(q)
   return math.floor(pace)
 end
 
-local depths = {} -- unfinished jobs of a queue: waiting, delayed, failed, running
-function lib.depth_of(q)
-  if not depths[q] then
-    local c = call('HMGET', P .. 'cnt:' .. q, 'W', 'D', 'F')
-    depths[q] = (c[1] or 0) + (c[2] or 0) + (c[3] or 0) + call('SCARD', P .. 'use:queue:' .. q)
-  end
-  return depths[q]
-end
-
 function lib.bound(q, t) -- nil, or the refusal
   local lq, lt = lib.limit('queue:' .. q), lib.limit('tenant:' .. t)
   if lq.closed then return {'closed'} end
   if meta.full then return {'full', 'store', 0, 0, 1000} end
-  local depth = lib.depth_of(q)
-  if lq.depth >= 0 and depth >= lq.depth then return {'full', 'queue:' .. q, depth, lq.depth, lib.retry_after(q)} end
-  local mine = lt.depth >= 0 and tonumber(call('HGET', P .. 'td:' .. q, t) or 0)
+  local y = lib.tally(q)
+  if lq.depth >= 0 and y.depth >= lq.depth then return {'full', 'queue:' .. q, y.depth, lq.depth, lib.retry_after(q)} end
+  local mine = lt.depth >= 0 and lib.tally_of(y, t)
   if mine and mine >= lt.depth then return {'full', 'tenant:' .. t, mine, lt.depth, lib.retry_after(q)} end
 end
 
@@ -36,6 +27,8 @@ function lib.level(depth, most)
   return depth < 0.9 * most and 1 or 2
 end
 
-function lib.pressure(q, t, depth, mine) -- 0 green, 1 yellow, 2 red: the worse of queue and tenant
-  return math.max(lib.level(depth, lib.limit('queue:' .. q).depth), lib.level(mine, lib.limit('tenant:' .. t).depth))
+function lib.pressure(q, t) -- 0 green, 1 yellow, 2 red: the worse of queue and tenant
+  local y = lib.tally(q)
+  local lq, lt = lib.limit('queue:' .. q).depth, lib.limit('tenant:' .. t).depth
+  return math.max(lib.level(y.depth, lq), lt < 0 and 0 or lib.level(lib.tally_of(y, t), lt))
 end
