@@ -10,7 +10,7 @@ SEED ?=
 PYTEST := $(BIN)/python -m pytest $(if $(SEED),--randomly-seed=$(SEED))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all check format generate bench faults long lock clean
+.PHONY: help setup demo up test test-all check format generate bench faults long lock clean
 
 help: ## print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +23,13 @@ $(READY): requirements/lock.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/lock.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
+
+up: setup ## run a worker with the tidegate.toml here; without one, with the defaults
+	$(BIN)/tidegate worker
+
+demo: ## there is none in this release; says what works today
+	@echo "There is no demo yet. What works today stands under 'Try it' in README.md; 'make up' runs a worker." >&2
+	@exit 1
 
 test: setup ## the tests of a few minutes
 	$(PYTEST) -n 2 -m "not slow and not redis and not faults and not bench and not long"
