@@ -75,6 +75,7 @@ class Drain:
         """What is due at monotonic `now`. Call it again and again while `table.draining`."""
         if not self._released:
             self._released = True
+            self._began = self._began or now  # Celery's consumer may have begun without a signal
             count = self._table.release_unstarted()
             logger.info("stopping: %d jobs given back, %d running", count, len(self._table.running()))
         if now - self._began >= self._timeout:

@@ -18,9 +18,9 @@ from typing import NoReturn
 
 from tidegate.config import Settings
 from tidegate.domain.errors import TidegateError
-from tidegate.domain.job import ClaimedJob, Effect, Outcome, OutcomeKind
-from tidegate.domain.states import Reason
+from tidegate.domain.job import ClaimedJob, Outcome
 from tidegate.store import Store
+from tidegate.worker import ends
 
 logger = logging.getLogger("tidegate.handback")
 
@@ -33,9 +33,7 @@ def hand_back(job: ClaimedJob) -> Outcome:
 
     Whatever may be repeated goes to the front, not charged; what may not waits for the authority.
     """
-    if job.effect is Effect.AT_MOST_ONCE:
-        return Outcome(job.ref, OutcomeKind.FAILED, Reason.TERMINATED)
-    return Outcome(job.ref, OutcomeKind.RELEASE)
+    return ends.cancelled(job).outcome(job.ref)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tidegate.domain.errors import StoreRefused, StoreUnavailable
 from tidegate.domain.job import LeaseRef
-from tidegate.store import ExtendReply, Store, WorkerInfo
+from tidegate.store import ExtendReply, Store
 from tidegate.worker.bodies import Bodies
 from tidegate.worker.lease_table import LeaseTable
 from tidegate.worker.stamp import boottime_ns
@@ -36,16 +36,17 @@ class Heartbeat:
     def __init__(
         self,
         store: Store,
-        worker: WorkerInfo,
+        worker_id: str,
         table: LeaseTable,
         bodies: Bodies,
-        on_registered: Callable[[], None],
+        announce: Callable[[], None],
     ) -> None:
+        """announce: registers the worker; raises StoreUnavailable or StoreRefused."""
         self._store = store
-        self._worker = worker
+        self._worker_id = worker_id
         self._table = table
         self._bodies = bodies
-        self._on_registered = on_registered
+        self._announce = announce
         self.counters = BeatCounters()
         #: False while the store does not answer; flushing and reaping wait until it does
         self.good = True
@@ -64,12 +65,11 @@ class Heartbeat:
     def register(self) -> bool:
         """Make this worker known. False if the store did not answer."""
         try:
-            self._store.register(self._worker)
+            self._announce()
         except (StoreUnavailable, StoreRefused) as error:
             self._failed(error)
             return False
         self.counters.registered += 1
-        self._on_registered()
         return True
 
     def _extend(self) -> None:
@@ -91,11 +91,11 @@ class Heartbeat:
     def _ask(self) -> tuple[ExtendReply, int, tuple[LeaseRef, ...]]:
         asked = tuple(job.ref for job in self._table.live())
         sent_ns = boottime_ns()
-        return self._store.extend(self._worker.worker_id, asked), sent_ns, asked
+        return self._store.extend(self._worker_id, asked), sent_ns, asked
 
     def _reassert(self) -> None:
         leases, outcomes = self._table.live(), self._table.recent()
-        self._store.reassert(self._worker.worker_id, leases, outcomes)
+        self._store.reassert(self._worker_id, leases, outcomes)
         self.counters.reasserted += 1
         logger.warning(
             "the store restarted: reasserted %d leases and %d outcomes", len(leases), len(outcomes)

@@ -50,9 +50,7 @@ class Worker:
         self.stamp = Stamp.create(fence_limit_ns(int(LEASE * 1000)), MODE_CHILDREN, children=4, leases=64)
         self.table.tenure = Tenure(self.stamp)
         self.bodies = Killed()
-        self.registered = 0
-        info = WorkerInfo(self.id, "host", 1, ("default",), 4)
-        self.heartbeat = Heartbeat(self.store, info, self.table, self.bodies, self._on_registered)
+        self.heartbeat = Heartbeat(self.store, self.id, self.table, self.bodies, self._announce)
         self.flusher = Flusher(self.store, self.id, self.table)
         self.drain = Drain(self.table, self.bodies, drain_timeout, lambda jobs: None)
         self.keeper = Keeper(
@@ -66,8 +64,8 @@ class Worker:
             BEAT,
         )
 
-    def _on_registered(self) -> None:
-        self.registered += 1
+    def _announce(self) -> None:
+        self.store.register(WorkerInfo(self.id, "host", 1, ("default",), 4))
 
     def claim(self, slots: int = 1) -> tuple[ClaimedJob, ...]:
         """What one claim gives."""
@@ -272,7 +270,7 @@ def test_what_the_server_forgot_is_reasserted(hire: Hire, own_server: OwnServer)
 def test_a_worker_taken_for_dead_registers_again(hire: Hire) -> None:
     worker = hire()
     worker.store.unregister(worker.id)
-    wait_until(lambda: worker.registered == 2, "the keeper to register again")
+    wait_until(lambda: worker.heartbeat.counters.registered == 2, "the keeper to register again")
     enqueue(worker.store)
     worker.take(1)
 
