@@ -44,7 +44,7 @@ def outcome_arguments(outcomes: tuple[Outcome, ...] | list[Outcome]) -> list[Arg
 
 @dataclass(frozen=True, slots=True)
 class ClaimReply:
-    """jobs: with leases. words: one per riding outcome. more: claim again at once. wait_ms: how long to wait for a wake.
+    """jobs: with leases. words: one per riding outcome. more: claim again at once. wait_ms: until the next claim.
 
     held_ms > 0: the server came back and waits for its workers; reassert. known False: register first.
     """

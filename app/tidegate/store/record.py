@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 
 from tidegate.domain.job import HEADER_BYTES, ClaimedJob, Effect, JobView, LeaseRef, NewJob
 from tidegate.domain.states import State
@@ -14,10 +15,17 @@ assert _HEADER.size == HEADER_BYTES
 AT_MOST_ONCE, CONTINUATION, KNOWN_OPERATION = 1, 2, 4
 
 
-def enqueue_arguments(job: NewJob) -> list[str | bytes]:
-    """The fifteen arguments that the enqueue script takes for one job."""
-    queue, tenant = encode(job.queue), encode(job.tenant)
-    resources = sorted({encode_resource(name) for name in job.resources})
+@lru_cache(maxsize=4096)
+def _place(queue: str, tenant: str, resources: tuple[str, ...]) -> tuple[str, str]:
+    """(queue tenant lane, resources) as words; few of them serve many jobs."""
+    words = sorted({encode_resource(name) for name in resources})
+    place = (encode(queue), encode(tenant))
+    return f"{place[0]} {place[1]} {lane(*place, words)}", "".join(f" {word}" for word in words)
+
+
+def enqueue_arguments(job: NewJob) -> tuple[str, bytes]:
+    """The two arguments that the enqueue script takes for one job: numbers and words, and the body."""
+    place, resources = _place(job.queue, job.tenant, job.resources)
     key, body_hash = "-", "-"
     if job.idempotency_key is not None:
         key = digest(job.tenant, job.task, job.idempotency_key)
@@ -27,23 +35,10 @@ def enqueue_arguments(job: NewJob) -> list[str | bytes]:
         + (CONTINUATION if job.continuation else 0)
         + (KNOWN_OPERATION if job.known_operation else 0)
     )
-    return [
-        queue,
-        tenant,
-        lane(queue, tenant, resources),
-        encode(job.operation_id),
-        encode(job.step),
-        key,
-        body_hash,
-        str(job.delay_ms),
-        str(job.queue_timeout_ms),
-        str(job.attempt_timeout_ms),
-        str(job.deadline_ms),
-        str(job.priority.value),
-        str(flags),
-        " ".join([encode(job.task), encode(job.task_id), *resources]),
-        job.envelope,
-    ]
+    numbers = f"{job.delay_ms} {job.queue_timeout_ms} {job.attempt_timeout_ms} {job.deadline_ms}"
+    name = f"{encode(job.operation_id)} {encode(job.step)} {key} {body_hash}"
+    task = f"{encode(job.task)} {encode(job.task_id)}{resources}"
+    return f"{numbers} {job.priority.value} {flags} {place} {name} {task}", job.envelope
 
 
 def _split(record: bytes) -> tuple[tuple[int, ...], list[str], bytes]:

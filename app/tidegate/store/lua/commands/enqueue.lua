@@ -2,8 +2,8 @@
 -- enqueue: take jobs in, whole or not at all: dedup, bounds, append, counters, wake; a verdict for each.
 -- needs:   finish pressure
 -- keys:    prefix
--- args:    (queue, tenant, lane, operation, step, key, body hash, delay_ms, queue_timeout_ms, attempt_timeout_ms,
---          deadline_ms, boost_ms, flags, task and task id and resources, body)*     flags: 1 at most once, 2 continuation, 4 known operation
+-- args:    ("delay_ms queue_timeout_ms attempt_timeout_ms deadline_ms boost_ms flags words...", body)*
+--          flags: 1 at most once, 2 continuation, 4 known operation; words: as in the stored record (lib/job.lua)
 -- edge:    none --enqueue--> WAITING
 -- edge:    none --enqueue--> DELAYED
 -- replies: verdicts(accepted(position, pressure) | duplicate(operation, state) | conflict(operation) |
@@ -34,7 +34,7 @@ local function earlier(a) -- dedup by key, then by (operation, step)
   end
 end
 
-local free = lib.take_ids('job', (#ARGV - 3) / 15) -- ids of refused jobs are not used again
+local free = lib.take_ids('job', (#ARGV - 3) / 2) -- ids of refused jobs are not used again
 local function store(a, flags)
   local j = {id = lib.int(free), state = a.delay > 0 and S.DELAYED or S.WAITING, flags = flags % 2, n = 0, charged = 0,
     crashes = 0, lost = 0, fence = 0, eligible = NOW + a.delay, boost = a.boost, created = NOW, started = 0,
@@ -50,13 +50,13 @@ local function store(a, flags)
 end
 
 local verdicts = {}
-for i = 4, #ARGV, 15 do
-  local g = function(k) return ARGV[i + k] end
-  local flags = tonumber(g(12))
-  local a = {q = g(0), t = g(1), lane = g(2), op = g(3), step = g(4), key = g(5), hash = g(6), delay = tonumber(g(7)),
-    qt = tonumber(g(8)), at = tonumber(g(9)), deadline = tonumber(g(10)), boost = tonumber(g(11)), body = g(14),
-    known = flags >= 4}
-  a.words = table.concat({a.q, a.t, a.lane, a.op, a.step, a.key, a.hash, g(13)}, ' ')
+for i = 4, #ARGV, 2 do
+  local delay, qt, at, deadline, boost, flags, words, q, t, lane, op, step, key, hash = ARGV[i]:match(
+    '^(%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) ((%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) .*)$')
+  flags = tonumber(flags)
+  local a = {q = q, t = t, lane = lane, op = op, step = step, key = key, hash = hash, delay = tonumber(delay),
+    qt = tonumber(qt), at = tonumber(at), deadline = tonumber(deadline), boost = tonumber(boost), known = flags >= 4,
+    words = words, body = ARGV[i + 1]}
   local refusal = earlier(a)
   if not refusal and math.floor(flags / 2) % 2 == 0 then refusal = lib.bound(a.q, a.t) end -- a continuation came in with its first step
   verdicts[#verdicts + 1] = refusal or store(a, flags)
