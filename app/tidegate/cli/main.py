@@ -15,6 +15,7 @@ from tidegate.domain.errors import TidegateError
 #: name → where its click command is; imported when asked for, so that `config check` does not wait for Celery
 COMMANDS = {
     "config": "tidegate.cli.config:config",
+    "worker": "tidegate.cli.worker:worker",
 }
 
 
