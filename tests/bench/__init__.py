@@ -1,0 +1,1 @@
+"""`make bench`: Tidegate beside stock Celery, on one server, in one run."""

@@ -1,0 +1,130 @@
+"""Must: noop draining (prefork 2, late ack, prefetch 1) at least 1.8 times stock Celery on the same server in one run,
+single publish at least 0.9 times, bulk at least 5 times. Rates come from completions; medians of interleaved rounds."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.bench import tally
+from tests.harness.processes import Processes, celery_worker
+from tests.harness.server import Server
+
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(1200)]
+
+JOBS = int(os.environ.get("BENCH_JOBS", "6000"))
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
+KINDS = ("stock", "tidegate")
+
+SETTINGS = """
+[fleet]
+enqueue_timeout = "30s"
+[broker]
+url = "{url}"
+result_backend = "none"
+[worker]
+queues = ["celery"]
+[queues.celery]
+max_depth = 1000000
+[tenants.default]
+max_concurrency = "unlimited"
+rate = "unlimited"
+max_depth = "unlimited"
+"""
+
+
+class Bench:
+    """One server for both kinds, emptied between rounds."""
+
+    def __init__(self, server: Server, processes: Processes, directory: Path) -> None:
+        self.server, self.processes, self.directory = server, processes, directory
+        self.settings = directory / "tidegate.toml"
+        self.settings.write_text(SETTINGS.format(url=server.url))
+
+    def env(self, kind: str, **more: str) -> dict[str, str]:
+        return {
+            "BENCH_KIND": kind,
+            "BENCH_URL": f"redis+socket://{self.server.socket_path}",
+            "TIDEGATE_CONFIG": str(self.settings),
+            "TALLY": str(self.directory / "tally"),
+            **more,
+        }
+
+    def publish(self, kind: str, how: str, number: int) -> float:
+        proc = self.processes.spawn(
+            [sys.executable, "-m", "tests.bench.publish", how, str(number)],
+            env=self.env(kind),
+            name="publish",
+        )
+        assert proc.wait(300) == 0, proc.tail()
+        return float(proc.text().split()[-1])
+
+    def drain(self, kind: str, prefetch: int = 1) -> float:
+        """Completions per second between the first tenth and the last tenth of the jobs."""
+        self.server.client().flushall()
+        path = self.directory / "tally"
+        tally.create(path)
+        self.publish(kind, "bulk" if kind == "tidegate" else "single", JOBS)
+        worker = self.processes.spawn(
+            celery_worker(
+                "tests.bench.fleet", "-P", "prefork", "-c", "2", "-l", "WARNING",
+                "--without-heartbeat", "--without-gossip", "--without-mingle",
+            ),
+            env=self.env(kind, BENCH_PREFETCH=str(prefetch)),
+            name=f"worker-{kind}",
+        )  # fmt: skip
+        low, high = JOBS // 10, JOBS - JOBS // 10
+        begun = _when(lambda: tally.total(path) >= low, worker.tail)
+        start = tally.total(path)
+        ended = _when(lambda: tally.total(path) >= high, worker.tail)
+        rate = (tally.total(path) - start) / (ended - begun)
+        worker.kill_family()
+        return rate
+
+
+def _when(condition: Callable[[], bool], tail: Callable[[], str]) -> float:
+    limit = time.perf_counter() + 120
+    while not condition():
+        assert time.perf_counter() < limit, tail()
+        os.sched_yield()
+        time.sleep(0.002)
+    return time.perf_counter()
+
+
+@pytest.fixture
+def bench(processes: Processes, tmp_path: Path) -> Bench:
+    server = Server(options={"appendonly": "yes"})
+    server.start()
+    return Bench(server, processes, tmp_path)
+
+
+def _compare(name: str, measure: Callable[[str], float], least: float) -> None:
+    rates: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    for _ in range(ROUNDS):
+        for kind in KINDS:
+            rates[kind].append(measure(kind))
+    stock, ours = (statistics.median(rates[kind]) for kind in KINDS)
+    shown = {kind: [round(rate) for rate in rates[kind]] for kind in KINDS}
+    print(
+        f"\n{name}: stock {stock:.0f}/s, tidegate {ours:.0f}/s, ratio {ours / stock:.2f} (least {least}) {shown}"
+    )
+    assert ours >= least * stock
+
+
+def test_noop_draining(bench: Bench) -> None:
+    _compare("noop draining, prefork 2, prefetch 1", bench.drain, 1.8)
+
+
+def test_single_publish(bench: Bench) -> None:
+    _compare("single publish", lambda kind: bench.publish(kind, "single", 3000), 0.9)
+
+
+def test_bulk_publish(bench: Bench) -> None:
+    how = {"stock": "single", "tidegate": "bulk"}
+    number = {"stock": 3000, "tidegate": 20000}
+    _compare("bulk publish against single", lambda kind: bench.publish(kind, how[kind], number[kind]), 5.0)
