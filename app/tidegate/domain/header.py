@@ -74,11 +74,13 @@ _TYPES: dict[str, type] = {
 
 def delivery_header(job: ClaimedJob) -> dict[str, Any]:
     """What the header says at a delivery: the job's identity as the store has it, and which attempt this is."""
+    timeout_ms = job.claimed_ms + job.attempt_timeout_ms if job.attempt_timeout_ms else 0
     identity = {
         "tenant": job.tenant,
         "operation_id": job.operation_id,
         "step": job.step,
         "deadline": job.deadline_ms,
+        "ends": min(filter(None, (timeout_ms, job.deadline_ms)), default=0),
     }
     return {name: value for name, value in identity.items() if value} | {
         "job_id": job.ref.job_id,

@@ -48,8 +48,16 @@ _CONTENT_TYPES = frozenset(
 #: what is kept of our header in the stored message; the rest lives in the record
 _KEPT = ("tenant", "operation_id", "step", "deadline", "cost")
 
+#: properties that say again what the record or the headers say
+_NOT_STORED = ("expiration", "argsrepr", "kwargsrepr")
+
 #: where `put` leaves the job and the store's answer for a caller further up (`tidegate.enqueue`: its receipt)
 outbox: ContextVar[list[tuple[NewJob, Verdict]] | None] = ContextVar("tidegate_outbox", default=None)
+
+#: messages are kept here instead of being sent, while `tidegate.enqueue_many` lets Celery build one
+captured: ContextVar[list[tuple[str, Mapping[str, Any]]] | None] = ContextVar(
+    "tidegate_captured", default=None
+)
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -59,12 +67,15 @@ def is_task(message: Mapping[str, Any]) -> bool:
     return "task" in message["headers"]
 
 
-def put(store: Store, settings: Settings, queue: str, message: Mapping[str, Any]) -> Verdict:
-    """Enqueue one message. `message` is left as it is.
+def put(store: Store, settings: Settings, queue: str, message: Mapping[str, Any]) -> Verdict | None:
+    """Enqueue one message, which is left as it is. None if it was only captured.
 
     Raises UnknownQueue, InvalidJob, TooLarge before anything is sent; QueueFull, QueueClosed, IdempotencyConflict if
     the store refuses; StoreUnavailable after fleet.enqueue_timeout.
     """
+    if (kept := captured.get()) is not None:
+        kept.append((queue, message))
+        return None
     job = new_job(settings, queue, message, time.time_ns() // 1_000_000)
     (verdict,) = store.enqueue([job])
     if (told := outbox.get()) is not None:
@@ -107,7 +118,8 @@ def new_job(settings: Settings, queue: str, message: Mapping[str, Any], now_ms: 
         headers.pop("expires", None),
         now_ms + delay_ms,
     )
-    properties.pop("expiration", None)
+    for name in _NOT_STORED:
+        properties.pop(name, None)
     body, properties["body_encoding"] = _body(message, properties.get("body_encoding"))
     said_header = header.as_dict()
     headers |= {

@@ -9,11 +9,9 @@ from contextvars import ContextVar
 from typing import TypedDict, Unpack
 
 from tidegate.domain.errors import InvalidJob
-from tidegate.worker.said import Duration, Instant, Said
+from tidegate.worker.said import NOTHING, Duration, Instant, Said
 
 _ambient: ContextVar[Said | None] = ContextVar("tidegate_ambient", default=None)
-
-_NOTHING = Said()
 
 
 class Ambient(TypedDict, total=False):
@@ -50,4 +48,4 @@ def context(**words: Unpack[Ambient]) -> Iterator[None]:
 
 def ambient() -> Said:
     """What the contexts around this call say together."""
-    return _ambient.get() or _NOTHING
+    return _ambient.get() or NOTHING

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
-from typing import Any, Final, Self, TypedDict
+from typing import Any, Final, TypedDict
 
 from tidegate.config.quantity import parse_duration
 from tidegate.domain.errors import InvalidJob
@@ -57,11 +57,12 @@ class Said:
     cost: Mapping[str, int] | None = None
 
     @classmethod
-    def read(cls, words: Mapping[str, Any], now_ms: int, *, amqp: bool = False) -> Self:
+    def read(cls, words: Mapping[str, Any], now_ms: int, *, amqp: bool = False) -> Said:
         """Check `words`; names it does not know are left alone, None counts as not said. Raises InvalidJob."""
-        found = {name: words[name] for name in NAMES if words.get(name) is not None}
+        names = NAMES & words.keys()
+        found = {name: words[name] for name in names if words[name] is not None} if names else None
         if not found:
-            return cls()
+            return NOTHING
         for name in ("tenant", "operation_id"):
             if name in found:
                 checked_name(found[name], name)
@@ -81,10 +82,16 @@ class Said:
 
     def over(self, other: Said) -> Said:
         """These words, and `other`'s where these say nothing."""
+        if other is NOTHING or self is NOTHING:
+            return other if self is NOTHING else self
         missing = {
             item.name: getattr(other, item.name) for item in fields(self) if getattr(self, item.name) is None
         }
         return replace(self, **missing)
+
+
+#: nobody said anything
+NOTHING: Final = Said()
 
 
 def duration_ms(value: object, where: str) -> int:
