@@ -139,7 +139,7 @@ def new_job(settings: Settings, queue: str, message: Mapping[str, Any], now_ms: 
         resources=tuple(checked_name(resource, "resources") for resource in header.resources),
         priority=_priority(header.priority, properties.get("priority"), settings),
         idempotency_key=header.key or None,
-        body_hash=_body_hash(name, message["body"]) if header.key else "",
+        body_hash=body_hash(name, message["body"]) if header.key else "",
         delay_ms=delay_ms,
         queue_timeout_ms=queue_timeout_ms,
         attempt_timeout_ms=_finite_ms(attempt),
@@ -223,7 +223,7 @@ def _envelope(
     return envelope
 
 
-def _body_hash(task: str, body: Any) -> str:
+def body_hash(task: str, body: Any) -> str:
     """SHA-256 of task and arguments. The embedded callbacks stay out: their ids differ from call to call."""
     try:
         what = canonical([task, json.loads(body)[:2]])

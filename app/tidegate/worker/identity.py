@@ -105,8 +105,11 @@ def _prepare(to: Attachment, name: str, args: Any, kwargs: Any, options: dict[st
     headers = options.get("headers")
     if call.idempotency_key or (headers and "idempotency_key" in headers):
         _name_by_key(to, name, call, headers or {}, options, now_ms)
+    said = to.policy(name, task)
+    if said.queue and not any(options.get(word) for word in ("queue", "exchange", "routing_key")):
+        options["queue"] = said.queue
     if task is not None:
-        options |= overruled(to.policy(name, task), task, options)
+        options |= overruled(said, task, options)
     for option, value in (("argsrepr", args or ()), ("kwargsrepr", kwargs or {})):
         if options.get(option) is None and (text := shown(to.app, value)) is not None:
             options[option] = text
