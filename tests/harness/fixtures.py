@@ -11,9 +11,10 @@ import pytest
 import redis
 
 from . import guard, leak
+from .address import Listen
 from .book import Ledger
 from .processes import Processes
-from .server import Kind, Listen, Server
+from .server import Kind, Server
 
 
 class OwnServer(Protocol):

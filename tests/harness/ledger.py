@@ -20,8 +20,9 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
+from .address import connect
 from .procfs import ProcessId, boot_time, stat
 from .resp import Frame, Frames, encode
 
@@ -155,12 +156,9 @@ class Connection:
     """A bare connection to the ledger's server: one command, one reply, no retries, no repeats."""
 
     def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        self.stream = parse_qs(parts.query)["stream"][0]
-        family = socket.AF_UNIX if parts.scheme == "unix" else socket.AF_INET
-        self.socket = socket.socket(family, socket.SOCK_STREAM)
+        self.stream = parse_qs(urlsplit(url).query)["stream"][0]
+        self.socket = connect(url)
         self.socket.settimeout(_TIMEOUT)
-        self.socket.connect(unquote(parts.path) if parts.scheme == "unix" else (parts.hostname, parts.port))
         self._frames = Frames()
 
     def append(self, text: str) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import enum
 import shutil
 import signal
-import socket
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
@@ -19,11 +18,10 @@ from redis.retry import Retry
 from tidegate.embedded.binary import server_binary
 
 from . import guard
+from .address import Listen, free_port
 from .aof import wait_written
 from .processes import Proc
 from .wait import wait_until
-
-Listen = Literal["unix", "tcp"]
 
 
 class Kind(enum.Enum):
@@ -82,7 +80,7 @@ class Server:
         assert not self.running, f"pid {self.pid} is already running"
         for _ in range(5):
             if self.listen == "tcp" and self.port == 0:
-                self.port = _free_port()
+                self.port = free_port()
             self._proc = Proc(
                 [str(self._binary()), *self._arguments()], log=self.directory / "log", cwd=self.directory
             )
@@ -221,9 +219,3 @@ class Server:
         for client in self._clients:
             client.close()
         self._clients.clear()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

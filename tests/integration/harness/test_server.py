@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import redis
 from tests.harness import procfs
+from tests.harness.address import Listen
 from tests.harness.fixtures import OwnServer, delete_fleet
-from tests.harness.server import Kind, Listen, Server
+from tests.harness.server import Kind, Server
 
 AOF = {"appendonly": "yes"}
 
