@@ -52,6 +52,8 @@ class Channel(kombu_redis.Channel):
 
     QoS = LeaseQoS
     qos: LeaseQoS
+    #: text stays text: kombu's base64 would make each stored body a third larger
+    body_encoding = None
     claim_loop: ClaimLoop | None = None
 
     # --- the fleet
