@@ -14,7 +14,12 @@ from . import guard, leak
 from .address import Listen
 from .book import Ledger
 from .processes import Processes
+from .proxy import Proxy
 from .server import Kind, Server
+
+
+class MakeProxy(Protocol):
+    def __call__(self, upstream: str, *, listen: Listen = "unix") -> Proxy: ...
 
 
 class OwnServer(Protocol):
@@ -82,6 +87,20 @@ def own_server(_no_leftovers: None) -> Iterator[OwnServer]:
     yield make
     for server in servers:
         server.close()
+
+
+@pytest.fixture
+def make_proxy(_no_leftovers: None) -> Iterator[MakeProxy]:
+    """Makes proxies in front of servers: `make_proxy(server.url)`; closed at the end of the test."""
+    proxies: list[Proxy] = []
+
+    def make(upstream: str, *, listen: Listen = "unix") -> Proxy:
+        proxies.append(Proxy(upstream, listen=listen))
+        return proxies[-1]
+
+    yield make
+    for proxy in proxies:
+        proxy.close()
 
 
 @pytest.fixture

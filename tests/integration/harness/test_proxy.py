@@ -12,7 +12,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 from tests.harness.address import Listen
-from tests.harness.fixtures import OwnServer
+from tests.harness.fixtures import MakeProxy, OwnServer
 from tests.harness.link import Part
 from tests.harness.proxy import Proxy
 from tests.harness.server import Server
@@ -216,9 +216,9 @@ def test_refuse_turns_new_connections_away_until_healed(proxy: Proxy) -> None:
             assert new.ping()
 
 
-def test_a_dead_server_looks_dead_and_comes_back(own_server: OwnServer) -> None:
+def test_a_dead_server_looks_dead_and_comes_back(own_server: OwnServer, make_proxy: MakeProxy) -> None:
     server = own_server()
-    with Proxy(server.url) as proxy, through(proxy) as client:
+    with through(make_proxy(server.url)) as client:
         client.ping()
         server.kill9()
         with pytest.raises(redis.ConnectionError):
