@@ -1,0 +1,7 @@
+"""Fleets under test (stage.py)."""
+
+from __future__ import annotations
+
+from tests.integration.lease.stage import make_stage
+
+__all__ = ["make_stage"]

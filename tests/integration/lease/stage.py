@@ -1,0 +1,217 @@
+"""One fleet under test: a server of its own, a ledger, real workers, and the questions that tests ask of them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from celery import Celery
+from tests.harness import ledger
+from tests.harness.book import Ledger
+from tests.harness.fixtures import OwnServer
+from tests.harness.processes import Proc, Processes, celery_worker
+from tests.harness.procfs import ProcessId, is_alive
+from tests.harness.server import Server
+from tests.harness.verifier import Overlap, Verifier
+from tests.harness.wait import quietly, wait_until
+
+from tidegate.config import Settings, load
+from tidegate.domain.errors import StoreUnavailable
+from tidegate.domain.states import State
+from tidegate.store import Snapshot, Store
+from tidegate.worker.install import install
+
+QUEUE = "default"
+
+
+class Stage:
+    """`lease` and `heartbeat` in seconds; the fence is 0.8 of the lease."""
+
+    def __init__(
+        self,
+        directory: Path,
+        server: Server,
+        book: Ledger,
+        processes: Processes,
+        *,
+        url: str | None = None,
+        lease: float = 3.0,
+        drain_timeout: float = 25.0,
+    ) -> None:
+        self.server, self.book, self.processes = server, book, processes
+        self.lease = lease
+        name = f"s{uuid.uuid4().hex[:10]}"
+        self.config = directory / f"{name}.toml"
+        self.config.write_text(
+            f'[fleet]\nname = "{name}"\n'
+            f'[broker]\nurl = "{url or server.url}"\n'
+            f'[worker]\nlease = "{lease}s"\nheartbeat = "{lease / 5}s"\ndrain_timeout = "{drain_timeout}s"\n'
+            f"[queues.{QUEUE}]\n"
+            '[tenants.default]\nmax_concurrency = 100\nrate = "100000/s"\nburst = 100000\n'
+        )
+        self.settings: Settings = load(self.config, {})
+        self.app = Celery("producer", set_as_current=False)
+        install(self.app, self.settings)
+        self.store = Store.open(self.settings, "tool", url=server.url)  # never through a proxy
+        self.jobs: list[str] = []
+
+    def close(self) -> None:
+        self.store.close()
+        self.app.close()
+
+    # --- jobs
+
+    def send(self, number: int, seconds: float, task: str = "work", prefix: str = "job") -> list[str]:
+        """Publish jobs as a Celery user does; the ledger hears of each that was accepted."""
+        sent = [f"{prefix}-{len(self.jobs) + index}" for index in range(number)]
+        for job in sent:
+            self.app.send_task(task, (job, seconds), headers={"operation_id": job})
+            ledger.accepted(job)
+            self.jobs.append(job)
+        return sent
+
+    # --- workers
+
+    def worker(self, pool: str = "prefork", concurrency: int = 2, *, prefetch: int = 1) -> Proc:
+        """A worker, ready. It holds up to concurrency x prefetch leases."""
+        argv = celery_worker(
+            "tests.integration.lease.fleet", "-P", pool, "-c", str(concurrency), "-l", "INFO",
+            "--without-gossip", "--without-mingle", "--without-heartbeat", "-n", f"{uuid.uuid4().hex[:8]}@test",
+        )  # fmt: skip
+        return self.processes.spawn_worker(argv, env={**self.env(), "LEDGER_PREFETCH": str(prefetch)})
+
+    def env(self) -> dict[str, str]:
+        return {"TIDEGATE_CONFIG": str(self.config), **self.book.env()}
+
+    # --- questions
+
+    def verdict(self) -> Verifier:
+        return Verifier(self.book.entries())
+
+    def begun_after(self, instant: float, number: int = 1) -> bool:
+        """True if that many bodies have begun since (CLOCK_BOOTTIME seconds)."""
+        return sum(entry.kind == "begin" and entry.at > instant for entry in self.book.entries()) >= number
+
+    def begun(self, job: str) -> int:
+        """How often the body of `job` has begun."""
+        return sum(entry.kind == "begin" and entry.job == job for entry in self.book.entries())
+
+    def running(self) -> int:
+        """Bodies that have begun and not ended, the dead ones included."""
+        entries = self.book.entries()
+        ended = {entry.attempt for entry in entries if entry.kind == "end"}
+        return sum(entry.kind == "begin" and entry.attempt not in ended for entry in entries)
+
+    def done(self) -> set[str]:
+        """Jobs whose body has ended at least once."""
+        entries = self.book.entries()
+        ended = {entry.attempt for entry in entries if entry.kind == "end"}
+        return {entry.job for entry in entries if entry.kind == "begin" and entry.attempt in ended}
+
+    def snapshot(self) -> Snapshot | None:
+        """The store's own count; None while it cannot be asked."""
+        return quietly(self.store.snapshot, StoreUnavailable)()
+
+    def state(self, job: str) -> State | None:
+        return self.store.state(job)
+
+    def wait_done(self, jobs: Sequence[str], timeout: float, why: str = "") -> None:
+        """Until every job has been done and the store holds none of them any more."""
+
+        def all_done() -> bool:
+            return set(jobs) <= self.done()
+
+        def told() -> str:
+            missing = sorted(set(jobs) - self.done())
+            text = f"{why} {len(missing)} of {len(jobs)} jobs: {missing[:5]}"
+            return f"{text}\n{self.snapshot()}\n{self.processes.logs()}"
+
+        wait_until(all_done, told, timeout, interval=0.1)
+
+    def wait_empty(self, timeout: float = 20.0) -> None:
+        """Until the store knows of no unfinished job."""
+
+        def empty() -> bool:
+            now = self.snapshot()
+            return now is not None and now.queues[QUEUE].depth == 0
+
+        wait_until(
+            empty,
+            lambda: f"an empty queue: {self.snapshot()}\n{self.processes.logs()}",
+            timeout,
+            interval=0.1,
+        )
+
+    def consumes_after(self, instant: float, timeout: float = 30.0) -> float:
+        """Wait for the next body to begin; seconds from `instant` until it did."""
+        why = "the worker to consume again"
+        wait_until(lambda: self.begun_after(instant), lambda: f"{why}\n{self.processes.logs()}", timeout)
+        return (
+            min(entry.at for entry in self.book.entries() if entry.kind == "begin" and entry.at > instant)
+            - instant
+        )
+
+    def overlaps(self) -> list[Overlap]:
+        """Attempts of one job alive at once, the ones that only may have been included."""
+        return self.verdict().overlaps(possible=True)
+
+    def fences(self) -> list[int]:
+        """The fencing token of every attempt that began, in the order of their beginnings."""
+        return [int(entry.info["fence"]) for entry in self.book.entries() if entry.kind == "begin"]
+
+
+def bodies(worker: Proc) -> list[ProcessId]:
+    """The pool's children of a prefork worker (the watchdog is no child of interest: it leads a session)."""
+    return [child for child in worker.children() if not _leads_session(child)]
+
+
+def watchdog(worker: Proc) -> ProcessId:
+    return next(child for child in worker.children() if _leads_session(child))
+
+
+def _leads_session(process: ProcessId) -> bool:
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return int(fields[3]) == process.pid
+
+
+def gone(*processes: ProcessId) -> bool:
+    return not any(map(is_alive, processes))
+
+
+class MakeStage(Protocol):
+    def __call__(
+        self,
+        server: Server | None = None,
+        *,
+        url: str | None = None,
+        lease: float = 3.0,
+        drain_timeout: float = 25.0,
+    ) -> Stage: ...
+
+
+@pytest.fixture
+def make_stage(
+    tmp_path: Path, own_server: OwnServer, ledger: Ledger, processes: Processes
+) -> Iterator[MakeStage]:
+    """Makes fleets; without a server of yours, on one that writes an append-only file as users' do."""
+    stages: list[Stage] = []
+
+    def make(
+        server: Server | None = None,
+        *,
+        url: str | None = None,
+        lease: float = 3.0,
+        drain_timeout: float = 25.0,
+    ) -> Stage:
+        server = server or own_server(options={"appendonly": "yes"})
+        stages.append(
+            Stage(tmp_path, server, ledger, processes, url=url, lease=lease, drain_timeout=drain_timeout)
+        )
+        return stages[-1]
+
+    yield make
+    for stage in stages:
+        stage.close()
