@@ -24,7 +24,7 @@ from tidegate.client.producer import Producer
 from tidegate.client.receipt import Receipt, receipt
 from tidegate.client.request import Call
 from tidegate.domain.errors import InvalidJob, StoreUnavailable, TidegateError, TooLarge
-from tidegate.domain.identity import key_text, keyed_task_id, uuid7
+from tidegate.domain.identity import key_text, keyed_task_id, operation_task_id, uuid7
 from tidegate.domain.job import NewJob
 from tidegate.domain.names import checked_name
 from tidegate.domain.verdict import Accepted, Duplicate
@@ -58,6 +58,10 @@ def send_many(sender: Producer, asked: Sequence[Call[Any]]) -> list[Answer]:
 
 
 def _send_chunk(sender: Producer, chunk: Sequence[Call[Any]]) -> tuple[list[Answer], StoreUnavailable | None]:
+    try:
+        store = sender.fleet.store
+    except StoreUnavailable as error:
+        return [error] * len(chunk), error
     foundry = Foundry(sender)
     made: list[NewJob | TidegateError] = []
     for one in chunk:
@@ -67,7 +71,7 @@ def _send_chunk(sender: Producer, chunk: Sequence[Call[Any]]) -> tuple[list[Answ
             made.append(error)
     jobs = [job for job in made if isinstance(job, NewJob)]
     try:
-        verdicts = iter(sender.fleet.store.enqueue(jobs) if jobs else ())
+        verdicts = iter(store.enqueue(jobs) if jobs else ())
     except StoreUnavailable as error:
         return [item if isinstance(item, TidegateError) else error for item in made], error
     answers: list[Answer] = []
@@ -148,12 +152,15 @@ class Mould:
         job, said = self._job, one.options
         args, kwargs = tuple(one.args), dict(one.kwargs)
         key = key_text(said["idempotency_key"]) if said.get("idempotency_key") is not None else None
-        task_id = keyed_task_id(self._fleet.name, job.tenant, job.task, key) if key else str(uuid4())
-        operation_id = job.operation_id
+        operation_id, task_id = job.operation_id, ""
         if self._named:
             operation_id = checked_name(said["operation_id"], "operation_id")
+            task_id = operation_task_id(self._fleet.name, operation_id)
         elif self._own_operation:
             operation_id = uuid7(_now_ms(), os.urandom(10))
+        if key:
+            task_id = keyed_task_id(self._fleet.name, job.tenant, job.task, key)
+        task_id = task_id or str(uuid4())
         body = encode((args, kwargs, self._tail))
         texts = (task_id, self._shown(args), self._shown(kwargs), body, operation_id)
         quoted = [_quote(text)[1:-1] for text in texts]

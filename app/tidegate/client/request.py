@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final, Generic, ParamSpec, Protocol, TypeVar, Unpack, cast
+from typing import Any, Final, Generic, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
 
 from tidegate.domain.errors import InvalidJob
 from tidegate.domain.names import checked_name
@@ -70,8 +70,15 @@ class Call(Generic[R_co]):
         return replace(self, options=cast("Options", {**self.options, **options}))
 
 
-def call(task: TaskLike[P, R], *args: P.args, **kwargs: P.kwargs) -> Call[R]:
-    """`task(*args, **kwargs)` as a value for `enqueue` and `enqueue_many`; a type checker compares the arguments."""
+@overload
+def call(task: str, *args: Any, **kwargs: Any) -> Call[Any]: ...
+@overload
+def call(task: TaskLike[P, R], *args: P.args, **kwargs: P.kwargs) -> Call[R]: ...
+def call(task: Any, *args: Any, **kwargs: Any) -> Call[Any]:
+    """`task(*args, **kwargs)` as a value for `enqueue` and `enqueue_many`.
+
+    Of a task object, a type checker compares the arguments. Options: `call(...).using(tenant="acme")`.
+    """
     return Call(task, args, kwargs)
 
 

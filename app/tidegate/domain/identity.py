@@ -66,6 +66,11 @@ def keyed_task_id(fleet: str, tenant: str, task: str, key: str) -> str:
     return derived(fleet, "task", tenant, task, key)
 
 
+def operation_task_id(fleet: str, operation_id: str) -> str:
+    """Task id of a lone job whose operation the caller named: sent twice it is one job, with one result."""
+    return derived(fleet, "operation", operation_id)
+
+
 def group_operation_id(fleet: str, group_id: str) -> str:
     """The operation that all members of a group or chord share which was published outside any operation."""
     return derived(fleet, "group", group_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,7 +17,7 @@ from celery.signals import before_task_publish
 from tidegate.config import PriorityOrder, Settings, TaskSettings
 from tidegate.domain.errors import TidegateError
 from tidegate.domain.header import HEADER
-from tidegate.domain.identity import keyed_task_id
+from tidegate.domain.identity import keyed_task_id, operation_task_id
 from tidegate.transport.publish import DEFAULT_TENANT
 from tidegate.worker import canvas, serializer
 from tidegate.worker.context import ambient
@@ -27,6 +27,11 @@ from tidegate.worker.said import NAMES, NOTHING, Said
 from tidegate.worker.shown import shown
 
 _RECEIVER = "tidegate.identity"
+
+#: headers that a fixed task id follows from
+_FIXING = frozenset({"tenant", "idempotency_key", "operation_id"})
+#: options that make a job a step of a canvas
+_CANVAS = ("group_id", "chord", "chain", "link", "link_error")
 
 
 @dataclass(slots=True, eq=False)
@@ -102,9 +107,8 @@ def _prepare(to: Attachment, name: str, args: Any, kwargs: Any, options: dict[st
     now_ms = time.time_ns() // 1_000_000
     task = options.get("task_type") or getattr(to.app, "_tasks", {}).get(name)
     call = _own_words(to, options, now_ms)
-    headers = options.get("headers")
-    if call.idempotency_key or (headers and "idempotency_key" in headers):
-        _name_by_key(to, name, call, headers or {}, options, now_ms)
+    if not options.get("task_id"):
+        _fix_task_id(to, name, call, options, now_ms)
     said = to.policy(name, task)
     if said.queue and not any(options.get(word) for word in ("queue", "exchange", "routing_key")):
         options["queue"] = said.queue
@@ -126,15 +130,20 @@ def _own_words(to: Attachment, options: dict[str, Any], now_ms: int) -> Said:
     return Said.read({name: options.pop(name) for name in names}, now_ms, amqp=to.amqp)
 
 
-def _name_by_key(
-    to: Attachment, name: str, call: Said, headers: Mapping[str, Any], options: dict[str, Any], now_ms: int
-) -> None:
-    """The task id of a keyed send follows from the key; set here, because Celery makes the AsyncResult of it."""
-    words = {word: headers.get(word) for word in ("idempotency_key", "tenant")}
-    said = call.over(Said.read(words, now_ms)).over(ambient())
-    if said.idempotency_key and not options.get("task_id"):
-        tenant = said.tenant or inherited(_running(to.app)).get("tenant") or DEFAULT_TENANT
-        options["task_id"] = keyed_task_id(to.settings.fleet.name, tenant, name, said.idempotency_key)
+def _fix_task_id(to: Attachment, name: str, call: Said, options: dict[str, Any], now_ms: int) -> None:
+    """A send that the store may know already must have the task id it had then; set here, because Celery makes the
+    caller's AsyncResult of it."""
+    headers = options.get("headers")
+    if headers and (words := _FIXING & headers.keys()):
+        call = call.over(Said.read({word: headers[word] for word in words}, now_ms))
+    fleet = to.settings.fleet.name
+    if call.idempotency_key:
+        tenant = (
+            call.tenant or ambient().tenant or inherited(_running(to.app)).get("tenant") or DEFAULT_TENANT
+        )
+        options["task_id"] = keyed_task_id(fleet, tenant, name, call.idempotency_key)
+    elif call.operation_id and not any(options.get(word) for word in _CANVAS):
+        options["task_id"] = operation_task_id(fleet, call.operation_id)
 
 
 def _on_publish(body: Any = None, headers: Any = None, **_: Any) -> None:
