@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from math import inf
 
 from tidegate.config.core import QueueSettings, TenantSettings
+from tidegate.config.kind import quoted
 from tidegate.config.model import Settings
 from tidegate.config.quantity import format_duration
 from tidegate.config.reader import Path, Reading, nearest
@@ -129,4 +129,4 @@ def _declared(name: str, path: Path, settings: Settings, reading: Reading, suffi
 
 
 def _quoted(word: str) -> str:
-    return json.dumps(word, ensure_ascii=False) if word else ""
+    return quoted(word) if word else ""

@@ -207,13 +207,18 @@ def choice(enum: type[E], note: str = "") -> Kind[E]:
 
 def one_of(words: tuple[str, ...]) -> str:
     """`one of "a", "b" or "c"`."""
-    quoted = [json.dumps(word, ensure_ascii=False) for word in words]
-    return f"one of {', '.join(quoted[:-1])} or {quoted[-1]}" if len(quoted) > 1 else quoted[0]
+    shown = [quoted(word) for word in words]
+    return f"one of {', '.join(shown[:-1])} or {shown[-1]}" if len(shown) > 1 else shown[0]
 
 
 def dotted(path: tuple[str, ...]) -> str:
     """The path as TOML writes it: `tasks."reports.fetch".queue`."""
-    return ".".join(key if BARE_KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False) for key in path)
+    return ".".join(key if BARE_KEY.fullmatch(key) else quoted(key) for key in path)
+
+
+def quoted(text: str) -> str:
+    """The text as a basic string of TOML, which is JSON's but for one character."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _number_or_text(given: str) -> int | float | str:

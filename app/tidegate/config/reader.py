@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tidegate.config.fault import Fault, shortened, shown
 from tidegate.config.field import Branch, Leaf, declarations, inherited, leaves
-from tidegate.config.kind import NAME_BYTES, Mismatch, dotted, one_of
+from tidegate.config.kind import NAME_BYTES, Mismatch, dotted, one_of, quoted
 from tidegate.config.sections import Sections
 
 T = TypeVar("T")
@@ -86,9 +85,7 @@ class Reading:
         except Mismatch as wrong:
             got = "a value that is not shown" if declared.secret else shown(wrong.got)
             hint = "" if declared.secret else nearest(wrong.got, wrong.choices)
-            self.fault(
-                path, f"expected {wrong.expected}, got {got}", json.dumps(hint) if hint else "", wrong.at
-            )
+            self.fault(path, f"expected {wrong.expected}, got {got}", quoted(hint) if hint else "", wrong.at)
             return
         if declared.later and (declared.acted_on is None or values[key] != declared.acted_on):
             self.warn(path, "checked, but this release does not act on it yet")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jsonschema
@@ -13,26 +13,13 @@ from hypothesis import strategies as st
 
 from tidegate.config import Settings
 from tidegate.config.field import Branch, Leaf, declarations
-from tidegate.config.kind import Mismatch, dotted
+from tidegate.config.kind import Mismatch, dotted, quoted
 from tidegate.config.lines import key_lines
 from tidegate.config.reader import Reading
 from tidegate.config.schema import as_schema
 from tidegate.config.writer import as_mapping
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12)
-DURATIONS = st.one_of(
-    st.builds("{}{}".format, st.integers(1, 500), st.sampled_from(["ms", "s", "m", "h"])),
-    st.floats(0.5, 500, allow_nan=False),
-    st.integers(1, 500),
-)
-SIZES = st.one_of(
-    st.builds("{}{}".format, st.integers(1, 99), st.sampled_from(["KiB", "MB", "GiB"])),
-    st.integers(2**10, 2**40),
-)
-RATES = st.builds(
-    "{}/{}".format, st.sampled_from(["1", "7", "0.5", "1.25", "100", "90000"]), st.sampled_from("smhd")
-)
-NUMBERS = st.one_of(st.integers(0, 10_000), st.floats(0, 100, allow_nan=False))
 JSON = st.recursive(
     st.one_of(
         st.booleans(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False), NAMES
@@ -40,28 +27,55 @@ JSON = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(NAMES, inner, max_size=2)),
     max_leaves=4,
 )
-GUESSES = st.one_of(
-    DURATIONS, SIZES, RATES, NUMBERS, st.booleans(), NAMES, JSON, st.lists(NAMES, max_size=2),
-    st.dictionaries(NAMES, RATES, max_size=2),
-    st.sampled_from(["unlimited", "none", "never", "same", "embedded", "redis://localhost/0", "a.b:c", "127.0.0.1:80"]),
+
+#: spellings of values that have a pattern; each key is given those that it accepts
+SPELLINGS = (
+    "1ms", "250ms", "0.5s", "1.5s", "30s", "90s", "10m", "2h", "1d", 0, 1, 15, 0.25, 3600.5, 1e-3,
+    "0B", "10KB", "64KiB", "256MiB", "2GiB", "1TiB", 2**20,
+    "1/s", "7/h", "0.5/s", "1.25/m", "100/d", "90000/m", "0.000001/h",
+    "same", "none", "embedded", "redis://localhost/0", "unix:///run/x.sock", "", "a.b", "a.b:c", "[::1]:80", "x-1.y_2",
 )  # fmt: skip
 
 
 def legal(leaf: Leaf) -> st.SearchStrategy[Any]:
     """Values that the key accepts."""
-    if leaf.kind.choices:
-        return st.sampled_from(leaf.kind.choices)
+    return shaped(leaf.kind.schema, leaf.kind.read)
 
-    def accepted(raw: object) -> bool:
-        try:
-            leaf.kind.read(raw)
-        except (ValueError, Mismatch):
-            return False
-        return True
 
-    shown = None if leaf.unset else leaf.kind.show(leaf.default)
-    guesses = GUESSES.filter(accepted)
-    return guesses if shown is None else st.one_of(st.just(shown), guesses)
+def shaped(schema: Mapping[str, Any], read: Callable[[Any], object]) -> st.SearchStrategy[Any]:
+    """Values of a shape of the JSON Schema; where the shape is a pattern, the spellings that `read` accepts."""
+    if "anyOf" in schema:
+        return st.one_of([shaped(option, read) for option in schema["anyOf"]])
+    if "const" in schema:
+        return st.just(schema["const"])
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    match schema.get("type"):
+        case None:
+            return JSON
+        case "boolean":
+            return st.booleans()
+        case "integer":
+            return st.integers(schema["minimum"], schema["maximum"])
+        case "number":
+            return st.floats(schema["minimum"], schema["maximum"])
+        case "array":
+            return st.lists(shaped(schema["items"], lambda item: read([item])), max_size=2)
+        case "object":
+            inner = shaped(schema["additionalProperties"], lambda item: read({"x": item}))
+            return st.dictionaries(NAMES, inner, max_size=2)
+        case "string" if "pattern" not in schema:
+            return NAMES
+        case _:
+            return st.sampled_from([spelling for spelling in SPELLINGS if accepts(read, spelling)])
+
+
+def accepts(read: Callable[[Any], object], raw: object) -> bool:
+    try:
+        read(raw)
+    except (ValueError, Mismatch):
+        return False
+    return True
 
 
 def tables(cls: type) -> st.SearchStrategy[dict[str, Any]]:
@@ -72,7 +86,7 @@ def tables(cls: type) -> st.SearchStrategy[dict[str, Any]]:
             inner = tables(declared.record)
             optional[key] = st.dictionaries(NAMES, inner, max_size=2) if declared.named else inner
         elif not declared.at:
-            optional[key] = st.deferred(lambda leaf=declared: legal(leaf))  # type: ignore[misc]
+            optional[key] = legal(declared)
     return st.fixed_dictionaries({}, optional=optional)
 
 
@@ -92,7 +106,7 @@ def literal(value: Any) -> str:
         return "[" + ", ".join(map(literal, value)) + "]"
     if isinstance(value, float):
         return repr(value)
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return quoted(value) if isinstance(value, str) else json.dumps(value)
 
 
 WHOLE = tables(Settings)
@@ -140,7 +154,8 @@ def test_the_json_schema_accepts_what_we_accept(raw: dict[str, Any]) -> None:
 
 @given(
     st.recursive(
-        st.one_of(NAMES, NUMBERS, st.booleans()), lambda inner: st.dictionaries(NAMES, inner, max_size=3)
+        st.one_of(NAMES, st.integers(), st.floats(), st.booleans()),
+        lambda inner: st.dictionaries(NAMES, inner, max_size=3),
     )
 )
 def test_nonsense_is_faults_and_never_an_exception(raw: object) -> None:
