@@ -15,6 +15,8 @@ from tidegate.domain.errors import TidegateError
 #: name → where its click command is; imported when asked for, so that `config check` does not wait for Celery
 COMMANDS = {
     "config": "tidegate.cli.config:config",
+    "enqueue": "tidegate.cli.enqueue:enqueue",
+    "status": "tidegate.cli.status:status",
     "worker": "tidegate.cli.worker:worker",
 }
 
