@@ -3,6 +3,7 @@
 Settings come from TIDEGATE_CONFIG, the ledger from LEDGER_URL.
 """
 
+# mypy: disable-error-code="untyped-decorator"
 from __future__ import annotations
 
 import ctypes
@@ -67,9 +68,9 @@ def spawn(job: str, seconds: float) -> str:
     return job
 
 
-@app.task(name="once", tidegate={"effect": "at_most_once"})
+@app.task(name="once")
 def once(job: str, seconds: float) -> str:
-    """As `work`, but a second run would do harm."""
+    """As `work`, but a second run would do harm (the settings say so)."""
     attempt = begin(job)
     time.sleep(seconds)
     ledger.end(attempt)

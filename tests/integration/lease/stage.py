@@ -50,6 +50,7 @@ class Stage:
             f'[broker]\nurl = "{url or server.url}"\n'
             f'[worker]\nlease = "{lease}s"\nheartbeat = "{lease / 5}s"\ndrain_timeout = "{drain_timeout}s"\n'
             f"[queues.{QUEUE}]\n"
+            '[tasks.once]\neffect = "at_most_once"\n'
             '[tenants.default]\nmax_concurrency = 100\nrate = "100000/s"\nburst = 100000\n'
         )
         self.settings: Settings = load(self.config, {})
@@ -117,6 +118,22 @@ class Stage:
 
     def state(self, job: str) -> State | None:
         return self.store.state(job)
+
+    def counts(self) -> tuple[int, int]:
+        """(waiting, running) as the store has them."""
+        now = self.store.snapshot().queues[QUEUE]
+        return now.waiting, now.running
+
+    def wait_running(self, number: int) -> None:
+        """Until that many bodies have begun and not ended."""
+        wait_until(lambda: self.running() >= number, lambda: f"{number} bodies\n{self.processes.logs()}", 20)
+
+    def ended(self, worker: Proc, timeout: float = 15.0) -> int:
+        """The exit status of a worker that leaves nothing behind."""
+        family = worker.family()
+        status = worker.wait(timeout)
+        wait_until(lambda: gone(*family), "children and watchdog to end with their worker")
+        return status
 
     def wait_done(self, jobs: Sequence[str], timeout: float, why: str = "") -> None:
         """Until every job has been done and the store holds none of them any more."""

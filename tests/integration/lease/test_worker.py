@@ -6,56 +6,13 @@ import os
 import signal
 
 import pytest
-from tests.harness.processes import Proc
 from tests.harness.procfs import boot_time, identify
 from tests.harness.wait import wait_until
-from tests.integration.lease.stage import MakeStage, Stage, bodies, gone, watchdog
+from tests.integration.lease.stage import MakeStage, bodies, gone, watchdog
 
 from tidegate.domain.states import State
 
 POOLS = ["prefork", "threads", "solo"]
-SLOTS = {"prefork": 2, "threads": 2, "solo": 1}
-
-
-def begin(stage: Stage, number: int) -> None:
-    wait_until(lambda: stage.running() >= number, lambda: f"{number} bodies\n{stage.processes.logs()}", 20)
-
-
-def counts(stage: Stage) -> tuple[int, int]:
-    """(waiting, running)"""
-    now = stage.store.snapshot().queues["default"]
-    return now.waiting, now.running
-
-
-def ended(worker: Proc, timeout: float = 15.0) -> int:
-    """The exit status of a worker that leaves nothing behind."""
-    family = worker.family()
-    status = worker.wait(timeout)
-    wait_until(lambda: gone(*family), "children and watchdog to end with their worker")
-    return status
-
-
-@pytest.mark.parametrize("pool", POOLS)
-def test_sigterm_gives_back_at_once_what_has_not_started_and_finishes_the_rest(
-    make_stage: MakeStage, pool: str
-) -> None:
-    stage, slots = make_stage(), SLOTS[pool]
-    jobs = stage.send(12, 2.0)
-    worker = stage.worker(pool, slots, prefetch=4)
-    begin(stage, slots)
-    wait_until(lambda: counts(stage)[1] == 4 * slots, "as many leases as the worker may hold")
-    worker.term()
-    told = boot_time()
-    wait_until(lambda: counts(stage) == (12 - slots, slots), lambda: f"the rest back: {counts(stage)}", 5)
-    assert boot_time() - told < 0.5
-    assert ended(worker) == 0
-    assert stage.done() == set(jobs[:slots])
-    assert stage.store.snapshot().workers == (), "it took its leave"
-    assert stage.book.count("begin") == slots
-    for _ in range(2):
-        stage.worker("threads", 5)
-    stage.wait_done(jobs, 20)
-    assert all(stage.begun(job) == 1 for job in jobs)
 
 
 @pytest.mark.slow
@@ -69,7 +26,7 @@ def test_a_job_longer_than_the_lease_runs_once(make_stage: MakeStage, pool: str)
     assert [stage.begun(job) for job in jobs] == [1, 1, 1, 1]
     worker.term()
     other.term()
-    assert ended(worker) == ended(other) == 0
+    assert stage.ended(worker) == stage.ended(other) == 0
 
 
 @pytest.mark.parametrize("pool", ["threads", "solo"])
@@ -80,7 +37,7 @@ def test_a_c_call_longer_than_the_lease_ends_the_worker_before_the_lease(
     stage = make_stage()
     worker = stage.worker(pool, 2)
     (job,) = stage.send(1, 30, task="hog")
-    begin(stage, 1)
+    stage.wait_running(1)
     began = boot_time()
     assert worker.wait(10) == -signal.SIGKILL
     assert boot_time() - began < stage.lease, "the lease of the last heartbeat has not ended yet"
@@ -123,11 +80,11 @@ def test_ctrl_c_ends_a_worker_politely(make_stage: MakeStage) -> None:
     stage = make_stage()
     worker = stage.worker("prefork", 2)
     jobs = stage.send(2, 2.0)
-    begin(stage, 2)
+    stage.wait_running(2)
     os.killpg(worker.pid, signal.SIGINT)  # what a terminal does
-    ended(worker)
+    stage.ended(worker)
     assert stage.done() == set(jobs)
-    assert counts(stage) == (0, 0)
+    assert stage.counts() == (0, 0)
 
 
 @pytest.mark.slow
@@ -141,4 +98,4 @@ def test_a_watchdog_that_somebody_killed_comes_back(make_stage: MakeStage) -> No
     (job,) = stage.send(1, 0.1)
     stage.wait_done([job], 10)
     worker.term()
-    assert ended(worker) == 0
+    assert stage.ended(worker) == 0
