@@ -41,7 +41,7 @@ check: setup ## format, lint, types, import contracts, generated files
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy app beat
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/python tools/generate.py --check
 
 format: setup ## put every file in form, and repair what lint can repair
