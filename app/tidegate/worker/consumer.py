@@ -18,7 +18,7 @@ from celery.worker.state import maybe_shutdown
 
 from tidegate.domain.job import LeaseRef
 from tidegate.transport.binding import OPTION, binding
-from tidegate.worker import ends
+from tidegate.worker import control, ends
 from tidegate.worker.ends import Ending
 from tidegate.worker.runtime import open_runtime
 from tidegate.worker.task import adopt_all
@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 RECONNECT = (0.2, 0.3, 2.0)
 
 FORKING = "celery.concurrency.prefork"
+
+__all__ = ["FleetConsumer", "control"]
 
 
 class FleetConsumer(Consumer):
@@ -87,11 +89,6 @@ class FleetConsumer(Consumer):
     def update_strategies(self) -> None:
         adopt_all(self.app)
         super().update_strategies()
-
-    def add_task_queue(self, queue: str, *args: Any, **options: Any) -> None:
-        """Raises UnknownQueue for one that is not declared."""
-        self.desk.fleet.consume(queue)
-        super().add_task_queue(queue, *args, **options)
 
     # --- ends without a request
 

@@ -51,10 +51,11 @@ class FleetRequest(Request):
         super().__init__(message, *args, **options)
         self.ref = LeaseRef.parse(message.delivery_tag)
         self.desk = runtime.required()
-        hard, soft = self.time_limits
+        limits: Any = self._request_dict["timelimit"]
         own = self.task.time_limit
-        if own and hard and own < hard:  # in Celery the message's limit replaces the task's; the shorter one holds
-            self.time_limits = self._request_dict["timelimit"] = [own, soft]
+        if own and limits[0] and own < limits[0]:
+            # in Celery the message's limit replaces the task's; the shorter one holds
+            self.time_limits = self._request_dict["timelimit"] = [own, limits[1]]
 
     # --- the start
 

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 from tests.harness.book import Ledger
 from tests.harness.fixtures import OwnServer
 from tests.harness.processes import Processes
 from tests.harness.server import Server
-from tests.integration.worker.stage import POOLS, Stage
-
-
-class MakeStage(Protocol):
-    def __call__(self, server: Server | None = None, more: str = "", worker: str = "") -> Stage: ...
+from tests.integration.worker.stage import POOLS, MakeStage, Stage
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from celery import Celery
 from celery.result import AsyncResult
@@ -124,6 +124,12 @@ class Stage:
         """How often the body of `job` has begun."""
         return sum(entry.kind == "begin" and entry.job == job for entry in self.book.entries())
 
+    def at_once(self) -> int:
+        """Bodies that run now, as far as they have told."""
+        entries = self.book.entries()
+        ended = {entry.attempt for entry in entries if entry.kind == "end"}
+        return sum(entry.kind == "begin" and entry.attempt not in ended for entry in entries)
+
     def wait_begun(self, *jobs: str, timeout: float = 20.0) -> None:
         self.wait(lambda: all(self.begun(job) for job in jobs), f"{jobs} to begin", timeout)
 
@@ -145,6 +151,10 @@ class Stage:
             f"{len(sent)} jobs done",
             timeout,
         )
+
+
+class MakeStage(Protocol):
+    def __call__(self, server: Server | None = None, more: str = "", worker: str = "") -> Stage: ...
 
 
 def detail(view: JobView | None) -> dict[str, Any]:
