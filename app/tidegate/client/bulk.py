@@ -233,7 +233,7 @@ def _is_peculiar(sender: Producer, one: Call[Any]) -> bool:
     task = one.task if not isinstance(one.task, str) else getattr(sender.app, "_tasks", {}).get(one.name)
     if not isinstance(task, Task):
         return False
-    kind = type(task)
+    kind = task.__class__  # not type(): a task of a lazy app is a proxy
     return (
         kind.apply_async is not Task.apply_async
         or kind.shadow_name is not Task.shadow_name
