@@ -47,12 +47,12 @@ class JobHeader:
         Raises InvalidJob for anything that is no such header.
         """
         if not isinstance(raw, Mapping):
-            raise InvalidJob(f"a {type(raw).__name__}", f"headers.{HEADER}", "an object")
+            raise InvalidJob(f"of type {type(raw).__name__}", f"headers.{HEADER}", "an object")
         known = {name: raw[name] for name in _NAMES if name in raw}
         for name, value in known.items():
             if not isinstance(value, _TYPES[name]) or (isinstance(value, bool) and _TYPES[name] is int):
                 raise InvalidJob(
-                    f"a {type(value).__name__}", f"headers.{HEADER}.{name}", _TYPES[name].__name__
+                    f"of type {type(value).__name__}", f"headers.{HEADER}.{name}", _TYPES[name].__name__
                 )
         if "resources" in known:
             known["resources"] = tuple(known["resources"])

@@ -53,7 +53,7 @@ def key_text(key: object, where: str = "idempotency_key") -> str:
         for index, part in enumerate(key):
             if part is not None and not isinstance(part, str | int):
                 raise InvalidJob(
-                    f"a {type(part).__name__}",
+                    f"of type {type(part).__name__}",
                     f"{where}[{index}]",
                     "text, a whole number, true, false or null",
                 )

@@ -13,7 +13,7 @@ _EXPECTED = f"non-empty Unicode text of at most {MAX_NAME_BYTES} bytes in UTF-8"
 def checked_name(value: object, where: str) -> str:
     """`value`, if it is a legal name; `where` says which argument it is. Raises InvalidJob."""
     if not isinstance(value, str):
-        raise InvalidJob(f"a {type(value).__name__}", where, _EXPECTED)
+        raise InvalidJob(f"of type {type(value).__name__}", where, _EXPECTED)
     if not value:
         raise InvalidJob("empty", where, _EXPECTED)
     try:

@@ -78,6 +78,12 @@ def attach(app: Celery, settings: Settings) -> None:
     app.send_task = MethodType(_send_task(to), app)
 
 
+def detach(app: Celery) -> None:
+    """Undo `attach`: for processes that make many apps, such as test suites."""
+    _attached[:] = [known for known in _attached if known.app is not app]
+    app.__dict__.pop("send_task", None)
+
+
 def attached() -> tuple[Attachment, ...]:
     """The apps of this process that publish through Tidegate, the latest last."""
     return tuple(_attached)

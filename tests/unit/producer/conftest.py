@@ -1,0 +1,32 @@
+"""An app that publishes nowhere: its messages are captured."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from celery import Celery
+
+from tidegate.config import Settings
+from tidegate.worker import identity
+from tidegate.worker.install import install
+
+
+@pytest.fixture
+def settings() -> Settings:
+    """Defaults, under a name of its own: bindings are per fleet."""
+    from dataclasses import replace
+
+    plain = Settings()
+    return replace(plain, fleet=replace(plain.fleet, name=f"u{uuid.uuid4().hex[:10]}"))
+
+
+@pytest.fixture
+def app(settings: Settings) -> Iterator[Celery]:
+    """Installed, not connected: whatever reaches the store fails."""
+    app = Celery("unit", set_as_current=False)
+    install(app, settings)
+    yield app
+    identity.detach(app)
+    app.close()
