@@ -93,7 +93,9 @@ def test_revoke_and_terminate(stage: Stage, node: str) -> None:
 def test_pool_grow_and_shrink(stage: Stage, node: str) -> None:
     control = stage.app.control
     assert "ok" in one(control.pool_grow(2, reply=True, timeout=5, limit=1), node)
-    sent = [stage.run("nap", 4) for _ in range(5)]
+    # Celery makes the new children when it next looks after its pool
+    stage.wait(lambda: len(one(inspect(stage).stats(), node)["pool"]["processes"]) == 4, "four children")
+    sent = [stage.run("nap", 3) for _ in range(5)]
     stage.wait(lambda: stage.at_once() == 4, "four at once")
     stage.wait_done(sent)
     assert "ok" in one(control.pool_shrink(2, reply=True, timeout=5, limit=1), node)
