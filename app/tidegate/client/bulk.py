@@ -238,7 +238,7 @@ def _is_peculiar(sender: Producer, one: Call[Any]) -> bool:
         kind.apply_async is not Task.apply_async
         or kind.shadow_name is not Task.shadow_name
         or task.serializer != sender.app.conf.task_serializer
-        or bool(task.compression)
+        or bool(getattr(task, "compression", None))
         or getattr(task, "_dump_pydantic_arguments", None) is not None
     )
 
