@@ -118,8 +118,8 @@ def new_job(settings: Settings, queue: str, message: Mapping[str, Any], now_ms: 
         headers.pop("expires", None),
         now_ms + delay_ms,
     )
-    for name in _NOT_STORED:
-        properties.pop(name, None)
+    for again in _NOT_STORED:
+        properties.pop(again, None)
     body, properties["body_encoding"] = _body(message, properties.get("body_encoding"))
     said_header = header.as_dict()
     headers |= {
