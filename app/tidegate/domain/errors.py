@@ -57,7 +57,8 @@ class QueueFull(Refused):
     def __init__(self, scope: str, depth: int, limit: int, retry_after: float) -> None:
         self.scope, self.depth, self.limit, self.retry_after = scope, depth, limit, retry_after
         super().__init__(
-            f"{scope} is full ({depth} unfinished of {limit} allowed); try again in {retry_after:g} s, or raise its max_depth"
+            f"{scope} is full ({depth} unfinished of {limit} allowed); "
+            f"try again in {retry_after:g} s, or raise its max_depth"
         )
 
 
@@ -82,7 +83,8 @@ class UnknownQueue(Refused):
         self.queue, self.hint = queue, hint
         meant = f"; did you mean {hint!r}?" if hint else ""
         super().__init__(
-            f"queue {queue!r} is not declared{meant} (declare [queues.{queue}] in tidegate.toml, or set [queues] open = true)"
+            f"queue {queue!r} is not declared{meant} "
+            f"(declare [queues.{queue}] in tidegate.toml, or set [queues] open = true)"
         )
 
 
@@ -95,7 +97,8 @@ class IdempotencyConflict(Refused):
     def __init__(self, key: str, operation_id: str) -> None:
         self.key, self.operation_id = key, operation_id
         super().__init__(
-            f"idempotency key {key!r} already names operation {operation_id} with a different body; use a new key, or send the same arguments"
+            f"idempotency key {key!r} already names operation {operation_id} with a different body; "
+            f"use a new key, or send the same arguments"
         )
 
 
@@ -108,7 +111,8 @@ class TooLarge(Refused):
     def __init__(self, size: int, limit: int) -> None:
         self.size, self.limit = size, limit
         super().__init__(
-            f"the message is {size} bytes, more than the {limit} allowed (fleet.max_body); put the data elsewhere and send a reference"
+            f"the message is {size} bytes, more than the {limit} allowed (fleet.max_body); "
+            f"put the data elsewhere and send a reference"
         )
 
 
@@ -121,7 +125,8 @@ class NeverRunnable(Refused):
     def __init__(self, resource: str, cost: int, capacity: int) -> None:
         self.resource, self.cost, self.capacity = resource, cost, capacity
         super().__init__(
-            f"the job costs {cost} of {resource}, which never holds more than {capacity}; split the job or raise the burst"
+            f"the job costs {cost} of {resource}, which never holds more than {capacity}; "
+            f"split the job or raise the burst"
         )
 
 

@@ -1,4 +1,4 @@
-"""What a job, an attempt and a lease are, as values. Times are milliseconds of the server's clock unless named otherwise."""
+"""What a job, an attempt and a lease are, as values. Times are milliseconds of the server's clock."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from tidegate.domain.states import Reason, State
-
 
 #: length of the fixed part of a stored record; its last two bytes are the length of the words that follow
 HEADER_BYTES = 68
@@ -42,7 +41,7 @@ class NewJob:
     """What a producer asks for. Names are as users write them (the store encodes them).
 
     `step` is empty for a lone task, else the frozen Celery task id with its nesting, so that a step published twice
-    is one job. `continuation` marks the next step of a canvas that was admitted with its first step: it is never refused by a bound.
+    is one job. `continuation` marks the next step of a canvas that was admitted with its first step: no bound refuses it.
     """
 
     queue: str
@@ -62,7 +61,9 @@ class NewJob:
     deadline_ms: int = 0
     effect: Effect = Effect.IDEMPOTENT
     continuation: bool = False
-    known_operation: bool = False  #: the caller chose operation_id: the store must look for an earlier job of that name
+    known_operation: bool = (
+        False  #: the caller chose operation_id: the store looks for an earlier job of that name
+    )
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -103,13 +104,16 @@ class ClaimedJob:
     attempt_timeout_ms: int  #: 0 = none
     effect: Effect
     envelope: bytes
-    record: bytes = field(repr=False)  #: the whole stored record, kept by the worker to reassert the lease after a lost second
-
+    record: bytes = field(
+        repr=False
+    )  #: as stored, kept by the worker to reassert the lease after a lost second
 
     @property
     def head(self) -> bytes:
         """The record without its body: enough to restore the marks of a job that is already done."""
-        return self.record[: HEADER_BYTES + int.from_bytes(self.record[HEADER_BYTES - 2 : HEADER_BYTES], "big")]
+        return self.record[
+            : HEADER_BYTES + int.from_bytes(self.record[HEADER_BYTES - 2 : HEADER_BYTES], "big")
+        ]
 
 
 class OutcomeKind(Enum):

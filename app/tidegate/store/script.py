@@ -1,8 +1,8 @@
 """Lua scripts as files: includes, headers, content hashes.
 
-A command file starts with `#!lua`, then a header of comments (needs, keys, args, edge, replies). `needs`
-names files of lua/lib, which name their own; the loader puts each once before the command. The server knows a script by the
-hash of its whole text, so two releases can share a server.
+A command file starts with `#!lua`, then a header of comments (needs, keys, args, edge, replies). `needs` names files
+of lua/lib, which name their own; the loader puts each once before the command. The server knows a script by the hash
+of its whole text, so two releases can share a server.
 """
 
 from __future__ import annotations
