@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 from tests.bench import tally
+from tests.harness.fixtures import OwnServer
 from tests.harness.processes import Processes, celery_worker
 from tests.harness.server import Server
+from tests.harness.wait import wait_until
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(1200)]
 
@@ -27,9 +29,7 @@ enqueue_timeout = "30s"
 [broker]
 url = "{url}"
 result_backend = "none"
-[worker]
-queues = ["celery"]
-[queues.celery]
+[queues.default]
 max_depth = 1000000
 [tenants.default]
 max_concurrency = "unlimited"
@@ -88,19 +88,13 @@ class Bench:
 
 
 def _when(condition: Callable[[], bool], tail: Callable[[], str]) -> float:
-    limit = time.perf_counter() + 120
-    while not condition():
-        assert time.perf_counter() < limit, tail()
-        os.sched_yield()
-        time.sleep(0.002)
+    wait_until(condition, tail, timeout=120, interval=0.002)
     return time.perf_counter()
 
 
 @pytest.fixture
-def bench(processes: Processes, tmp_path: Path) -> Bench:
-    server = Server(options={"appendonly": "yes"})
-    server.start()
-    return Bench(server, processes, tmp_path)
+def bench(own_server: OwnServer, processes: Processes, tmp_path: Path) -> Bench:
+    return Bench(own_server(options={"appendonly": "yes"}), processes, tmp_path)
 
 
 def _compare(name: str, measure: Callable[[str], float], least: float) -> None:
