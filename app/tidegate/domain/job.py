@@ -41,7 +41,7 @@ class NewJob:
     """What a producer asks for. Names are as users write them (the store encodes them).
 
     `step` is empty for a lone task, else the frozen Celery task id with its nesting, so that a step published twice
-    is one job. `continuation` marks the next step of a canvas that was admitted with its first step: no bound refuses it.
+    is one job. `continuation` marks a later step of a canvas that was admitted with its first: no bound refuses it.
     """
 
     queue: str
