@@ -83,7 +83,7 @@ def main() -> None:
             signal_process(ProcessId(int(pid), int(start)), signal.SIGKILL)
         elif what == "run":
             # A process that is just forking may escape one pass; the last pass finds nothing.
-            while left := marked(RUN_VARIABLE, argument):
+            while left := marked(RUN_VARIABLE, [argument]):
                 for process in left:
                     signal_process(process, signal.SIGKILL)
     for what, argument in orders:

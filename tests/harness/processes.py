@@ -58,9 +58,9 @@ class Proc:
         self.argv = list(argv)
         self.log = log
         self._record = record
-        self._mark = uuid.uuid4().hex
+        self.mark = uuid.uuid4().hex  # in the environment of this process and of all below it
         environ = environment(env)
-        environ.update({PROC_VARIABLE: self._mark, guard.RUN_VARIABLE: guard.RUN})
+        environ.update({PROC_VARIABLE: self.mark, guard.RUN_VARIABLE: guard.RUN})
         guard.register_run()
         with log.open("ab") as output:
             self.popen = subprocess.Popen(
@@ -133,24 +133,32 @@ class Proc:
 
     def family(self) -> list[ProcessId]:
         """This process, its descendants and its orphans, all alive."""
-        found = dict.fromkeys(procfs.marked(PROC_VARIABLE, self._mark))
-        found.update(dict.fromkeys(procfs.descendants(self.pid)))
-        if procfs.is_alive(self.id):
-            found[self.id] = None
-        return list(found)
+        return _families([self])
 
     def kill_family(self) -> None:
         """SIGKILL to all of `family()` until none is left; collects the exit status."""
+        _kill_families([self])
 
-        def none_left() -> bool:
-            left = self.family()
-            for process in left:
-                procfs.signal_process(process, signal.SIGKILL)
-            self.popen.poll()
-            return not left
 
-        wait_until(none_left, lambda: f"the end of {self.family()}")
-        self.popen.wait(timeout=10)
+def _families(procs: Sequence[Proc]) -> list[ProcessId]:
+    own = [proc.id for proc in procs if procfs.is_alive(proc.id)]
+    orphans = procfs.marked(PROC_VARIABLE, {proc.mark for proc in procs})
+    return list(dict.fromkeys([*own, *procfs.descendants(one.pid for one in own), *orphans]))
+
+
+def _kill_families(procs: Sequence[Proc]) -> None:
+    def none_left() -> bool:
+        # A process that is just forking may escape one pass; the last pass finds nothing.
+        left = _families(procs)
+        for process in left:
+            procfs.signal_process(process, signal.SIGKILL)
+        for proc in procs:
+            proc.popen.poll()
+        return not left
+
+    wait_until(none_left, lambda: f"the end of {_families(procs)}")
+    for proc in procs:
+        proc.popen.wait(timeout=10)
 
 
 def kill9(
@@ -223,5 +231,6 @@ class Processes:
         return "\n".join(proc.tail() for proc in self.all)
 
     def close(self) -> None:
-        for proc in self.all:
-            proc.kill_family()
+        """SIGKILL to whatever is left."""
+        if self.all:
+            _kill_families(self.all)

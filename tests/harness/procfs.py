@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,11 +105,11 @@ def children(pid: int) -> list[ProcessId]:
     return sorted(mine, key=lambda process: (process.start, process.pid))
 
 
-def descendants(pid: int) -> list[ProcessId]:
-    """Every process below `pid`, parents before children."""
+def descendants(pids: Iterable[int]) -> list[ProcessId]:
+    """Every process below these, parents before children."""
     table = everything()
     found: list[ProcessId] = []
-    parents = {pid}
+    parents = set(pids)
     while parents:
         level = [entry for entry in table if entry.ppid in parents and entry.state not in "ZX"]
         found.extend(entry.id for entry in level)
@@ -116,16 +117,16 @@ def descendants(pid: int) -> list[ProcessId]:
     return found
 
 
-def marked(variable: str, value: str) -> list[ProcessId]:
-    """Processes that were started with `variable=value` in their environment: finds orphans too."""
-    needle = f"{variable}={value}".encode()
+def marked(variable: str, values: Collection[str]) -> list[ProcessId]:
+    """Processes that were started with `variable` set to one of these in their environment: finds orphans too."""
+    needles = {f"{variable}={value}".encode() for value in values}
     found = []
     for pid in _pids():
         try:
             environ = Path(f"/proc/{pid}/environ").read_bytes()
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue  # gone meanwhile, or another user's: not ours
-        if needle in environ.split(b"\0"):
+        if not needles.isdisjoint(environ.split(b"\0")):
             entry = stat(pid)
             if entry and entry.state not in "ZX":
                 found.append(entry.id)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tidegate.embedded.errors import EmbeddedError
 from tidegate.embedded.launch import launch
-from tidegate.embedded.leftover import Leftover, kill_servers, server_pid
+from tidegate.embedded.leftover import Unreachable, kill_servers, server_pid
 from tidegate.embedded.lock import is_held, start_lock, try_lock
 from tidegate.embedded.place import Place
 from tidegate.embedded.resp import ErrorReply, LoopbackAddress, ask, facts
@@ -102,7 +102,7 @@ def stop(data_dir: Path, *, timeout: float = 10.0) -> bool:
 
 def _join(place: Place, deadline: float) -> Endpoint | None:
     """The server that is there already, as soon as it answers; None if there is none. Under the start lock."""
-    leftover = Leftover(place)
+    unreachable = Unreachable(place)
     while True:
         answer = _ask(place)
         if answer and not answer.loading:
@@ -112,7 +112,7 @@ def _join(place: Place, deadline: float) -> Endpoint | None:
         if time.monotonic() >= deadline:
             raise _no_answer(place, answer)
         if answer is None:
-            leftover.clear()
+            unreachable.end()
         time.sleep(_POLL)
 
 

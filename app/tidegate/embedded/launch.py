@@ -36,8 +36,9 @@ def launch(place: Place, address: Address, options: Mapping[str, str], lock: int
     caller's to set.
     """
     binary = server_binary()
-    place.socket.unlink(missing_ok=True)
-    place.pid_file.unlink(missing_ok=True)
+    place.pid_file.unlink(
+        missing_ok=True
+    )  # until the new one exists, nobody shall take the old pid for the server's
     write_private(place.config, configuration(place, address, options))
     # `daemonize` makes the server leave this session and become a child of init: Ctrl-C in our terminal and
     # the end of our process group do not reach it, and no zombie is left with us when it dies. A session of

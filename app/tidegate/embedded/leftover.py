@@ -1,4 +1,4 @@
-"""What can hold a data directory without serving it, and how it is cleared away."""
+"""Servers that hold a data directory without serving it."""
 
 from __future__ import annotations
 
@@ -25,36 +25,32 @@ def server_pid(place: Place) -> int | None:
         return None
 
 
-class Leftover:
-    """Looks again and again, under the start lock, while the server lock is held and nobody answers.
+class Unreachable:
+    """A server whose socket file somebody deleted: nobody can ever reach it again, so it is asked to end.
 
-    Two things are cleared; everything else is left alone, and where there is no /proc nothing is done:
-    the AOF-rewriting child of a server that was killed (it holds the inherited lock, and writes only a
-    temporary file), and a server whose socket file somebody deleted (nobody can ever reach it again).
+    Looked for again and again, under the start lock, while the server lock is held and nobody answers. Everything
+    else that holds the lock without answering is left alone: a frozen server, or one that is just starting, or the
+    AOF-rewriting child of a server that was killed (it inherited the lock, and ends by itself when it notices).
+    Where there is no /proc nothing is done.
     """
 
     def __init__(self, place: Place) -> None:
         self._place = place
         self._next_look = 0.0
-        self._unreachable_since: float | None = None
+        self._since: float | None = None
 
-    def clear(self) -> None:
+    def end(self) -> None:
         now = time.monotonic()
         if now < self._next_look:
             return
         self._next_look = now + _LOOK
         pid = server_pid(self._place)
-        if pid is None:
-            return  # a newborn: its starter removed the old pid file
-        alive = holders(self._place.server_lock)
-        if pid not in alive:
-            kill_servers(self._place)
-        elif isinstance(self._place.address(), UnixAddress) and not self._place.socket.exists():
-            since = self._unreachable_since = self._unreachable_since or now
-            if now - since >= _PATIENCE:
-                _send(pid, signal.SIGTERM)
-        else:
-            self._unreachable_since = None
+        if self._place.socket.exists() or pid is None or pid not in holders(self._place.server_lock):
+            self._since = None
+            return
+        self._since = self._since or now
+        if isinstance(self._place.address(), UnixAddress) and now - self._since >= _PATIENCE:
+            _send(pid, signal.SIGTERM)
 
 
 def kill_servers(place: Place) -> None:

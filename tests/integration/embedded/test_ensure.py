@@ -84,7 +84,7 @@ def test_two_names_of_one_directory_are_one_server(data_dir: Path, monkeypatch: 
     link.symlink_to(data_dir)
     first = ensure(data_dir)
     monkeypatch.chdir(data_dir.parent)
-    assert ensure(link).pid == first.pid
+    assert (ensure(link).pid, ensure(link).url) == (first.pid, first.url)
     assert ensure(Path("data")).pid == first.pid
 
 

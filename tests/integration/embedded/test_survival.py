@@ -155,8 +155,9 @@ def test_a_frozen_server_is_reported_and_never_doubled(data_dir: Path) -> None:
     assert ensure(data_dir).pid == endpoint.pid
 
 
-def test_a_rewriting_child_of_a_dead_server_is_not_in_the_way(data_dir: Path) -> None:
-    # a slow rewrite (100 keys, 1 s each): the child outlives its parent and holds the inherited lock
+def test_the_rewriting_child_of_a_dead_server_only_delays_the_next_one(data_dir: Path) -> None:
+    # A slow rewrite (1 s for each key): the child outlives its parent and holds the inherited lock until it next
+    # tries to tell its parent how far it is.
     endpoint = ensure(data_dir, options={"rdb-key-save-delay": "1000000"})
     with connect(endpoint.url) as client:
         client.mset({f"k{number}": "v" for number in range(100)})
