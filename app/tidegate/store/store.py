@@ -202,8 +202,7 @@ class Store:
 
     def promote(self, limit: int = 100) -> int:
         """Delayed jobs whose time has come, and waiting ones whose time is over; how many entries were due."""
-        queues = [encode(name) for name in self.settings.queues]
-        return int(self._one("promote", limit, *queues)[1])
+        return int(self._one("promote", limit)[1])
 
     def advance_clock(self, milliseconds: int) -> int:
         """Move the clock of a fleet with a test clock; StoreRefused for any other. Gives the new time in ms."""

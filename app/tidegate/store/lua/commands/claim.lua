@@ -67,11 +67,10 @@ end
 -- how long the caller may sleep: one waiter of a queue is told the next instant, the others the idle cap
 local wait = 1000
 if left > 0 and #jobs < n then
-  for _, key in ipairs({P .. 'timers', P .. 'due'}) do
-    local _, t = lib.first(key)
-    local ms = t and math.max(1, t - NOW)
-    if ms and ms < wait and queues[1] and call('SET', P .. 'tick:' .. queues[1], worker, 'NX', 'PX', ms) then wait = ms end
-  end
+  local _, t = lib.first(P .. 'timers')
+  local _, due = lib.first(P .. 'due')
+  local ms = math.max(1, math.min(t or math.huge, due or math.huge) - NOW)
+  if ms < wait and queues[1] and call('SET', P .. 'tick:' .. queues[1], worker, 'NX', 'PX', ms) then wait = ms end
 elseif known == 1 and lib.held() == 0 then
   local rest = next_queue()
   if rest and #jobs == n then lib.wake(rest) elseif rest then more = 1 end

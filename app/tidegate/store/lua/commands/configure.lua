@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- configure: write the limits of the settings. A producer only fills an empty store; a worker or a tool replaces.
 -- needs:   lanes
 -- keys:    prefix

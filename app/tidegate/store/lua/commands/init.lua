@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- init: the first process of a fleet writes its meta record; later ones compare.
 -- keys:    prefix
 -- args:    key schema, first epoch, lease_ms, test clock (ms, or "-" = the server's own clock for ever)

@@ -2,7 +2,7 @@
 -- promote: delayed jobs whose time has come, waiting ones whose time is over, timers, and traces that nobody needs.
 -- needs:   reap
 -- keys:    prefix
--- args:    most jobs, queue*
+-- args:    most jobs
 -- edge:    DELAYED --due--> WAITING
 -- edge:    DELAYED --deadline--> DEAD
 -- edge:    WAITING --queue_timeout--> DEAD
@@ -10,11 +10,11 @@
 -- replies: promoted(number) | lost
 lib.ring(16)
 local n = lib.promote(tonumber(ARGV[4]))
-call('ZREMRANGEBYSCORE', P .. 'hist', '-inf', (NOW - meta.history_ms) * 256)
-local extra = call('ZCARD', P .. 'hist') - meta.history
-if extra > 0 then call('ZREMRANGEBYRANK', P .. 'hist', 0, extra - 1) end
-for i = 5, #ARGV do
-  local q = ARGV[i]
-  for _, t in ipairs(call('ZRANGE', P .. 'pass:' .. q, '-inf', lib.vt(q), 'BYSCORE', 'LIMIT', 0, 16)) do lib.forget_tenant(q, t) end
+local old = call('ZCOUNT', P .. 'hist', '-inf', (NOW - meta.history_ms) * 256)
+local extra = math.max(old, call('ZCARD', P .. 'hist') - meta.history)
+if extra > 0 then call('ZREMRANGEBYRANK', P .. 'hist', 0, math.min(extra, 2000) - 1) end
+for _, q in ipairs(call('SRANDMEMBER', P .. 'queues', 16)) do -- by chance, so that nobody stands in the way of the others
+  if call('EXISTS', P .. 'td:' .. q) == 0 then lib.lift(q) end
+  for _, t in ipairs(call('ZRANDMEMBER', P .. 'pass:' .. q, 16)) do lib.forget_tenant(q, t) end
 end
 return {'promoted', n}

@@ -9,6 +9,10 @@
 -- replies: reaped(requeued, failed) | lost
 -- Enqueue stops at 85 % of maxmemory, so that settle, extend and reap always have room.
 call('HSET', META, 'full', tonumber(ARGV[5]) >= 850 and 1 or 0)
+if meta.hold > 0 and lib.held() == 0 then -- it ended by time: whoever has not come back is not waited for
+  call('DEL', P .. 'held')
+  call('HSET', META, 'hold', 0)
+end
 local gone = lib.reap(tonumber(ARGV[4]))
 if lib.held() == 0 and meta.judge <= NOW then -- workers that have been silent for four leases are no more
   for _, w in ipairs(call('ZRANGE', P .. 'workers', '-inf', NOW - 4 * meta.lease, 'BYSCORE', 'LIMIT', 0, 16)) do

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- reassert: after the server came back, a worker says what it holds and what it reported in the last seconds.
--- needs:   restore
+-- needs:   restore hold
 -- keys:    prefix
 -- args:    worker, last (1 | 0), number of leases, (lease, record)*, number of outcomes, (lease, kind, reason, detail, head)*
 -- edge:    WAITING --reassert--> RUNNING
@@ -16,12 +16,5 @@ for i = 1, number do
   local a = at + 1 + (i - 1) * 5
   lib.restore_outcome(ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4])
 end
-if final == '1' then
-  call('SREM', P .. 'held', worker)
-  if meta.hold > 0 and call('EXISTS', P .. 'held') == 0 then
-    meta.hold = 0
-    call('HSET', META, 'hold', 0)
-    for _, q in ipairs(call('SMEMBERS', P .. 'queues')) do lib.wake(q) end
-  end
-end
+if final == '1' then lib.not_awaited(worker) end
 return {'reasserted', gone, lib.int(lib.held())}

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- register: a worker exists. Made durable by the caller before the first claim, so that a server that lost its last second
 -- still knows whom to wait for.
 -- needs:   epoch

@@ -1,12 +1,11 @@
 #!lua flags=allow-oom
 -- unregister: a worker leaves politely; nobody waits for it any more.
--- needs:   epoch
+-- needs:   hold
 -- keys:    prefix
 -- args:    worker
 -- edge:    none
 -- replies: unregistered | lost
 call('ZREM', P .. 'workers', ARGV[4])
 call('HDEL', P .. 'winfo', ARGV[4])
-call('SREM', P .. 'held', ARGV[4])
-if meta.hold > 0 and call('EXISTS', P .. 'held') == 0 then call('HSET', META, 'hold', 0) end
+lib.not_awaited(ARGV[4])
 return {'unregistered'}

@@ -1,11 +1,14 @@
 -- attempt: the end of one. Its lease was taken from the store by the caller; here go units, pass, state and error.
 -- needs: finish check
+local GUESS = 0.01 -- slot-seconds of an unknown tenant; a large guess would lift the virtual time and shut newcomers out
+function lib.charged(j) return j.est == 0 and GUESS or j.est / 1000000 end -- slot-seconds at the claim; 0 = nothing was known
+
 function lib.lease_of(j) return j.id .. ':' .. lib.int(j.fence) end
 
 -- fair shares count slot-seconds: the estimate charged at the claim is corrected by what was really used, down as well as
 -- up, but up at most 60 slot-seconds ahead of the others, because capacity that stood idle is not a debt
 function lib.correct_pass(j)
-  local pass, used, est, w = P .. 'pass:' .. j.q, math.max(0, NOW - j.started) / 1000, j.est / 1000000,
+  local pass, used, est, w = P .. 'pass:' .. j.q, math.max(0, NOW - j.started) / 1000, lib.charged(j),
     lib.limit('tenant:' .. j.t).weight
   local mean = j.est == 0 and used or 1.6 * est + 0.2 * used -- the estimate was half the mean
   if j.est == 0 or math.abs(mean - 2 * est) > 0.1 * est then

@@ -1,14 +1,12 @@
 -- claim: who is served next (STORE.md §1, step 5).
 -- needs: attempt
-local GUESS = 0.01 -- slot-seconds of an unknown tenant; a large guess would lift the virtual time and shut newcomers out
-
 -- c: candidate = lane, q, t, the tenant's pass, whether it came through its own turn (not through a group)
 function lib.admit(c, j, res, at, rest, record)
-  local q, t, mean = c.q, c.t, tonumber(call('HGET', P .. 'mean:' .. c.q, c.t) or nil)
-  local est = mean and mean / 2 or GUESS
+  local q, t = c.q, c.t
+  local est = math.min(4e9, math.floor((call('HGET', P .. 'mean:' .. q, t) or 0) * 5e5)) -- half the mean, in micro-seconds
   lib.clear_due(j)
   lib.leave_head(c.lane, q, t, j.id, at, rest)
-  j.n, j.fence, j.started, j.est = j.n + 1, lib.take_ids('fence', 1), NOW, mean and math.min(4e9, math.floor(est * 1e6)) or 0
+  j.n, j.fence, j.started, j.est = j.n + 1, lib.take_ids('fence', 1), NOW, est
   lib.move(j, S.RUNNING)
   local fence = lib.int(j.fence)
   local lease = j.id .. ':' .. fence
@@ -20,7 +18,7 @@ function lib.admit(c, j, res, at, rest, record)
     virtual[q] = p
     call('SET', P .. 'vt:' .. q, p)
   end
-  p = p + est / lib.limit('tenant:' .. t).weight
+  p = p + lib.charged(j) / lib.limit('tenant:' .. t).weight
   call('ZADD', P .. 'pass:' .. q, p, t)
   call('ZADD', P .. 'ready:' .. q, 'XX', p, '~' .. t)
   for i = 3, #res do -- an open group follows its first waiter

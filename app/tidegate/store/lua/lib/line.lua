@@ -50,11 +50,3 @@ function lib.leave(lane, q, t, id) -- a waiting job goes out of its lane, wherev
   if z[1] ~= id then return call('ZREM', P .. 'lane:' .. lane, id) end
   lib.leave_head(lane, q, t, id, call('HGET', P .. 'lm:' .. lane, 'at'), z[2])
 end
-
-function lib.forget_tenant(q, t) -- a tenant with nothing here and no debt leaves no trace
-  local p = lib.rank(P .. 'pass:' .. q, t)
-  if p and p <= lib.vt(q) and call('HEXISTS', P .. 'td:' .. q, t) == 0 then
-    call('ZREM', P .. 'pass:' .. q, t)
-    call('HDEL', P .. 'mean:' .. q, t)
-  end
-end

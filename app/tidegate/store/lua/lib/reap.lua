@@ -11,14 +11,16 @@ function lib.pulse() -- true if leases may be judged
 end
 
 -- One lease: never heard of again after its claim = the reply was lost: not charged, at most twice. The first crash of a
--- job goes straight back, so that recovery needs nobody but a worker; later ones wait for the authority.
+-- job goes straight back, so that recovery needs nobody but a worker; later ones wait for the authority. A job that must not
+-- run twice never goes back by itself: its worker may have died between the start of the body and the first heartbeat.
 function lib.reap_one(lease, expiry, gone)
   local j = lib.job_read(lease:match('^(%d+):'))
   call('ZREM', P .. 'leases', lease)
   if not j or lib.lease_of(j) ~= lease then return end
   lib.free_units(j)
   lib.correct_pass(j)
-  if expiry == j.started + meta.lease and j.lost < 2 then
+  local again = j.flags % 2 ~= AT_MOST_ONCE
+  if again and expiry == j.started + meta.lease and j.lost < 2 then
     j.lost = j.lost + 1
     lib.back_to_line(j)
     gone.requeued = gone.requeued + 1
@@ -27,7 +29,7 @@ function lib.reap_one(lease, expiry, gone)
   call('HINCRBY', META, 'expired', 1)
   j.crashes, j.charged = j.crashes + 1, j.charged + 1
   call('SET', P .. 'err:' .. j.id, 'worker_lost {}')
-  if j.crashes == 1 and j.flags % 2 ~= AT_MOST_ONCE then
+  if again and j.crashes == 1 then
     lib.back_to_line(j)
     gone.requeued = gone.requeued + 1
   else
@@ -45,8 +47,9 @@ function lib.reap(limit_n)
   return gone
 end
 
--- delayed jobs whose time has come, and waiting ones whose time is over
+-- delayed jobs whose time has come, and waiting ones whose time is over; not during a hold, when some of them may be running
 function lib.promote(limit_n)
+  if lib.held() > 0 then return 0 end
   local due = call('ZRANGE', P .. 'due', '-inf', NOW, 'BYSCORE', 'LIMIT', 0, limit_n)
   for _, id in ipairs(due) do
     call('ZREM', P .. 'due', id)

@@ -14,7 +14,7 @@ function lib.tally(q)
 end
 
 function lib.tally_of(y, t)
-  if not y.mine[t] then y.mine[t] = tonumber(call('HGET', P .. 'td:' .. y.q, t) or 0) end
+  if not y.mine[t] then y.mine[t] = (y.new[t] or 0) + (call('HGET', P .. 'td:' .. y.q, t) or 0) end
   return y.mine[t]
 end
 
