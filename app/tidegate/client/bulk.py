@@ -98,8 +98,8 @@ class Foundry:
 
     def job(self, one: Call[Any]) -> NewJob:
         """The job of one call, as Celery's own way of sending would make it. Raises what `enqueue` raises."""
-        mould = self._mould(one)
         check_arguments(one.task, one.args, one.kwargs)
+        mould = self._mould(one)
         if mould is None:
             queue, message = capture(self._sender, one)
             return new_job(self._sender.settings, queue, message, _now_ms())
@@ -112,7 +112,7 @@ class Foundry:
         place = repr(
             (
                 one.name,
-                id(one.task),
+                0 if isinstance(one.task, str) else id(one.task),
                 sorted((k, v if k not in _SINGLE else True) for k, v in one.options.items()),
             )
         )
@@ -135,7 +135,7 @@ class Mould:
         options = {name: value for name, value in one.options.items() if name not in _SINGLE}
         if self._named:
             options["operation_id"] = operation_id
-        plain = Call(one.task, (), {}, options)  # type: ignore[arg-type]
+        plain = Call(one.task, one.args, one.kwargs, options)  # type: ignore[arg-type]
         queue, message = capture(sender, plain, task_id=task_id, argsrepr=args, kwargsrepr=kwargs)
         self._tail = _embedded(message)
         self._job = job = new_job(sender.settings, queue, {**message, "body": body}, _now_ms())

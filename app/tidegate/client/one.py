@@ -72,8 +72,10 @@ def _publish(sender: Producer, asked: Call[Any], **more: Any) -> Any:
     if (eta := options.get("eta")) is not None and getattr(eta, "tzinfo", None) is None:
         raise InvalidJob(repr(eta), "eta", "a datetime with a zone")
     task, args, kwargs = asked.task, tuple(asked.args), dict(asked.kwargs)
-    if not isinstance(task, str):
-        task = maybe_evaluate(task)
-        if isinstance(task, Task) and task.app is sender.app:
-            return task.apply_async(args, kwargs, **options)
-    return sender.app.send_task(asked.name, args, kwargs, **options)
+    if isinstance(task, str):
+        return sender.app.send_task(asked.name, args, kwargs, **options)
+    # a @shared_task has one object per app
+    own = sender.app.tasks.get(asked.name)
+    if own is not None:
+        return own.apply_async(args, kwargs, **options)
+    return sender.app.send_task(asked.name, args, kwargs, task_type=maybe_evaluate(task), **options)
