@@ -335,9 +335,7 @@ class Model(Places):
 
     def _refund(self, job: Job) -> None:
         for resource in job.resources:
-            if limit := self.limit(resource):
-                if not limit.n:
-                    continue
+            if (limit := self.limit(resource)).n:
                 bucket = self.bucket(resource)
                 bucket.tokens = min(limit.burst, bucket.tokens + TOKEN)
                 self.buckets[resource] = bucket
@@ -438,7 +436,12 @@ class Model(Places):
                 self._forget_tenant(q, t)
 
     def configure(self, limits: dict[str, Limit], lease: int) -> None:
-        """Other limits. Whoever waits somewhere is looked at again."""
+        """Other limits. Whoever waits somewhere is looked at again; a lead was measured by the old weight."""
+        for name in [n for n in limits if n.startswith("tenant:") and n != "tenant:*"]:
+            old, new, t = self.limit(name).weight, limits[name].weight, name[7:]
+            for q, passes in self.passes.items():
+                if old != new and passes.get(t, 0.0) > self.vt[q]:
+                    self._set_pass(q, t, self.vt[q] + (passes[t] - self.vt[q]) * old / new)
         self.limits, self.lease = dict(limits), lease
         for resource in {f"tenant:{t}" for _, t in self.parked} | {r for r, _ in self.wt}:
             self.event(resource)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from functools import lru_cache
 
+from tidegate.domain.errors import InvalidJob
 from tidegate.domain.job import HEADER_BYTES, ClaimedJob, Effect, JobView, LeaseRef, NewJob
 from tidegate.domain.states import State
 from tidegate.store.keyspace import decode, digest, encode, encode_resource, lane
@@ -12,33 +14,52 @@ from tidegate.store.keyspace import decode, digest, encode, encode_resource, lan
 _HEADER = struct.Struct(">BBIHBBQQiQQQIIIH")
 assert _HEADER.size == HEADER_BYTES
 
+_FAR = (1 << 48) - 1  #: ms; no instant or delay is later (the year 10889)
+_LONGEST = (1 << 32) - 1  #: ms; a longer timeout counts as this (49 days): the record has four bytes for it
+_MOST_WORDS = (1 << 16) - 1  #: bytes of all names of a job, encoded
+
 AT_MOST_ONCE, CONTINUATION, KNOWN_OPERATION = 1, 2, 4
 
 
 @lru_cache(maxsize=4096)
 def _place(queue: str, tenant: str, resources: tuple[str, ...]) -> tuple[str, str]:
     """(queue tenant lane, resources) as words; few of them serve many jobs."""
+    for name in resources:
+        if name.startswith(("queue:", "tenant:")):
+            raise InvalidJob(repr(name), "resources", "a kind other than queue and tenant, which every job has")
     words = sorted({encode_resource(name) for name in resources})
     place = (encode(queue), encode(tenant))
     return f"{place[0]} {place[1]} {lane(*place, words)}", "".join(f" {word}" for word in words)
 
 
 def enqueue_arguments(job: NewJob) -> tuple[str, bytes]:
-    """The two arguments that the enqueue script takes for one job: numbers and words, and the body."""
+    """The two arguments that the enqueue script takes for one job: numbers and words, and the body.
+
+    Raises InvalidJob for what the record cannot hold: the script must never stop in the middle of a batch.
+    """
     place, resources = _place(job.queue, job.tenant, job.resources)
     key, body_hash = "-", "-"
     if job.idempotency_key is not None:
         key = digest(job.tenant, job.task, job.idempotency_key)
-        body_hash = job.body_hash or digest(job.envelope.decode("utf-8", "replace"))
+        body_hash = encode(job.body_hash) if job.body_hash else _digest(job.envelope)
     flags = (
         (AT_MOST_ONCE if job.effect is Effect.AT_MOST_ONCE else 0)
         + (CONTINUATION if job.continuation else 0)
         + (KNOWN_OPERATION if job.known_operation else 0)
     )
-    numbers = f"{job.delay_ms} {job.queue_timeout_ms} {job.attempt_timeout_ms} {job.deadline_ms}"
+    times = (job.delay_ms, job.queue_timeout_ms, job.attempt_timeout_ms, job.deadline_ms)
+    if not 0 <= min(times) <= max(times) <= _FAR:
+        raise InvalidJob(f"times of {times} ms", "job", f"whole milliseconds from 0 to {_FAR}")
+    numbers = f"{job.delay_ms:d} {min(times[1], _LONGEST):d} {min(times[2], _LONGEST):d} {job.deadline_ms:d}"
     name = f"{encode(job.operation_id)} {encode(job.step)} {key} {body_hash}"
-    task = f"{encode(job.task)} {encode(job.task_id)}{resources}"
-    return f"{numbers} {job.priority.value} {flags} {place} {name} {task}", job.envelope
+    words = f"{place} {name} {encode(job.task)} {encode(job.task_id)}{resources}"
+    if len(words) > _MOST_WORDS:
+        raise InvalidJob(f"{len(words)} bytes of names", "job", f"at most {_MOST_WORDS}")
+    return f"{numbers} {job.priority.value} {flags} {words}", job.envelope
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.blake2b(body, digest_size=16).hexdigest()
 
 
 def _split(record: bytes) -> tuple[tuple[int, ...], list[str], bytes]:

@@ -103,10 +103,15 @@ class Store:
                 (load("enqueue"), [a for job in chunk for a in record.enqueue_arguments(job)])
                 for chunk in now
             ]
-            for chunk, answer in zip(
-                now, self._run(calls, max(0.0, deadline - time.monotonic())), strict=True
-            ):
-                verdicts += self._verdicts(chunk, answer, deadline)
+            before = len(verdicts)
+            try:
+                answers = self._run(calls, max(0.0, deadline - time.monotonic()))
+                for chunk, answer in zip(now, answers, strict=True):
+                    verdicts += self._verdicts(chunk, answer, deadline)
+            except StoreUnavailable as exc:
+                if exc.maybe_done or (before == 0 and len(now) == 1):
+                    raise
+                raise StoreUnavailable(exc.url, exc.reason, maybe_done=True) from exc
         return verdicts
 
     def _verdicts(self, chunk: Sequence[NewJob], answer: Any, deadline: float) -> list[Verdict]:
@@ -122,7 +127,11 @@ class Store:
         # the server came back and a key may live in a worker's memory only: ask again when the hold ends
         pause = min(0.1, max(0.0, deadline - time.monotonic()))
         if pause <= 0:
-            raise StoreUnavailable(self.target.shown, "it came back and waits for its workers; try again")
+            raise StoreUnavailable(
+                self.target.shown,
+                "it came back and waits for its workers; try again",
+                maybe_done=len(again) < len(chunk),
+            )
         time.sleep(pause)
         later = iter(self.enqueue([chunk[i] for i in again], max(0.0, deadline - time.monotonic())))
         return [next(later) if isinstance(v, reply.Held) else v for v in found]

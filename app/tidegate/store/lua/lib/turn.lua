@@ -33,6 +33,18 @@ function lib.tenant_ready(q, t)
   end
 end
 
+function lib.reweigh(t, old, new)
+  if old == new then return end
+  for _, q in ipairs(call('SMEMBERS', P .. 'queues')) do
+    local p, v = lib.rank(P .. 'pass:' .. q, t), lib.vt(q)
+    if p and p > v then
+      p = v + (p - v) * old / new
+      call('ZADD', P .. 'pass:' .. q, p, t)
+      call('ZADD', P .. 'ready:' .. q, 'XX', p, '~' .. t)
+    end
+  end
+end
+
 function lib.lift(q) -- a queue without unfinished jobs: nobody is owed anything
   local z = call('ZREVRANGE', P .. 'pass:' .. q, 0, 0, 'WITHSCORES')
   if z[1] and tonumber(z[2]) > lib.vt(q) then
