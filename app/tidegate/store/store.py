@@ -60,7 +60,8 @@ class Store:
         """
         store = cls(settings, url or settings.broker.url)
         with store._line() as line:
-            start.check_server(start.information(line), settings, store.target.shown)
+            info = start.information(line, settings.fleet.enqueue_timeout)
+            start.check_server(info, settings, store.target.shown)
             start.claim_fleet(line, settings, store.target.shown, "-" if clock_ms is None else str(clock_ms))
             start.configure(line, settings, replace=role != "producer")
         return store
