@@ -19,6 +19,8 @@ import sys
 import uuid
 from pathlib import Path
 
+from .procfs import ProcessId, marked, signal_process, working_in
+
 RUN_VARIABLE = "HARNESS_RUN"
 
 #: names this test process: every process it spawns carries it in its environment
@@ -72,8 +74,6 @@ def close() -> None:
 
 
 def main() -> None:
-    from .procfs import ProcessId, marked, signal_process, working_in
-
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     orders = [line.rstrip("\n").split(" ", 1) for line in sys.stdin]
