@@ -55,6 +55,7 @@ class Channel(kombu_redis.Channel):
     #: text stays text: kombu's base64 would make each stored body a third larger
     body_encoding = None
     claim_loop: ClaimLoop | None = None
+    _active: list[str] | None = None
 
     # --- the fleet
 
@@ -129,7 +130,18 @@ class Channel(kombu_redis.Channel):
                     f"{queue!r} holds jobs; only a worker can take one (it needs a lease)"
                 )
             self.claim_loop = self.fleet.loop
+        self._active = None
         return super().basic_consume(queue, *args, **options)
+
+    def _basic_cancel(self, consumer_tag: str) -> Any:
+        self._active = None
+        return super()._basic_cancel(consumer_tag)
+
+    @property
+    def active_queues(self) -> list[str]:
+        if self._active is None:  # kombu makes the list anew several times for each message
+            self._active = list(super().active_queues)
+        return self._active
 
     @property
     def desk(self) -> Desk:
@@ -141,10 +153,9 @@ class Channel(kombu_redis.Channel):
         if loop is None:
             super()._brpop_start(timeout)
             return
-        queues = tuple(queue for queue in self.active_queues if self.fleet.is_task_queue(queue))
         link = self.client.connection
         try:
-            if queues and loop.start(link, queues, self.qos.total):
+            if loop.start(link, tuple(filter(self.fleet.is_task_queue, self.active_queues)), self.qos.total):
                 self._in_poll = link
                 self._brpop_sent_at = monotonic()
         except LINK_ERRORS:
@@ -155,8 +166,13 @@ class Channel(kombu_redis.Channel):
         loop = self.claim_loop
         if loop is None:
             return bool(super()._brpop_read(**options))
-        for job in self._answer(loop):
-            self._hand_over(job)
+        jobs = list(self._answer(loop))
+        try:
+            while jobs:
+                self._hand_over(jobs.pop(0))
+        finally:
+            for job in jobs:  # an error of the connection ended the round: nobody will deliver these any more
+                self.desk.leases.end(Outcome(job.ref, OutcomeKind.RELEASE))
         return True
 
     def _poll_error(self, type: str, **options: Any) -> None:

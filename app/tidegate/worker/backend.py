@@ -3,11 +3,15 @@
 Celery's `mark_as_failure` stores FAILURE, counts the chord part and runs the errbacks, in the child or in the main
 process. All of that is terminal, and whether a failure is terminal is the authority's decision. So while a request
 is an attempt of ours, the failure is stored as RETRY and goes no further. Everything else passes.
+
+A result store that is away for a moment must not turn work that was done into a failure, nor stop a main loop.
 """
 
 from __future__ import annotations
 
 import functools
+import logging
+import time
 from typing import Any
 
 from celery import Celery, states
@@ -18,6 +22,12 @@ from tidegate.domain.errors import StoreUnavailable
 from tidegate.transport.binding import OPTION, Binding, binding
 from tidegate.worker.ends import attempt_ref
 
+logger = logging.getLogger(__name__)
+
+#: seconds for which a done body waits to store its result, and the longest pause between two attempts. Where results
+#: are kept in the fleet's own store the fence ends the body sooner
+RESULT_PATIENCE, RESULT_PAUSE = 60.0, 1.0
+
 #: prefix of a `result_backend` URL that leads to `wrapped`
 WRAPPED = "tidegate.worker.backend:wrapped"
 #: `result_backend` of a fleet that keeps its results in the store
@@ -26,6 +36,28 @@ SAME = "tidegate.worker.backend:same+tidegate://results"
 
 class AttemptBackend:
     """Mixin for any Celery backend."""
+
+    #: what a lost connection raises; backends of Celery that talk to a server have more of their own
+    connection_errors: tuple[type[BaseException], ...] = (OSError,)
+
+    def mark_as_done(
+        self, task_id: str, result: Any, request: Any = None, store_result: bool = True, **options: Any
+    ) -> Any:
+        """Celery's, tried again while the connection fails: storing a result twice changes nothing."""
+        plain = super().mark_as_done  # type: ignore[misc]
+        attempt = functools.partial(plain, task_id, result, request, store_result, **options)
+        if request is None or attempt_ref(request) is None:
+            return attempt()
+        deadline, pause = time.monotonic() + RESULT_PATIENCE, 0.05
+        while True:
+            try:
+                return attempt()
+            except self.connection_errors as error:
+                if time.monotonic() + pause >= deadline:
+                    raise
+                logger.warning("the result of %s cannot be stored yet, trying again: %s", task_id, error)
+                time.sleep(pause)
+                pause = min(2 * pause, RESULT_PAUSE)
 
     def mark_as_failure(
         self,
@@ -48,9 +80,13 @@ class AttemptBackend:
                 state=state,
             )
         if store_result:
-            self.store_result(  # type: ignore[attr-defined]
-                task_id, exc, states.RETRY, traceback=traceback, request=request
-            )
+            try:
+                self.store_result(  # type: ignore[attr-defined]
+                    task_id, exc, states.RETRY, traceback=traceback, request=request
+                )
+            except self.connection_errors as error:
+                # the outcome goes its own way; this may be the main loop, which must not wait
+                logger.warning("the failed attempt of %s is not shown in its result: %s", task_id, error)
         return None
 
 
@@ -64,7 +100,7 @@ class StoreBackend(AttemptBackend, RedisBackend):
         super().__init__(app=app)
         self.fleet: Binding = binding(app.conf.broker_transport_options[OPTION])
         self.url = SAME
-        errors: Any = self.connection_errors  # type: ignore[has-type]
+        errors: Any = self.connection_errors
         self.connection_errors = (*errors, StoreUnavailable)
 
     def on_task_call(self, producer: Any, task_id: str) -> None:
