@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FILES = {
     "docs/settings.md": "tidegate.config.reference:as_markdown",
     "docs/tidegate.schema.json": "tidegate.config.schema:as_text",
+    "docs/states.md": "states:as_markdown",
+    "docs/store.md": "keys:as_markdown",
 }
 
 

@@ -57,11 +57,10 @@ class Record:
 
     @classmethod
     def parse(cls, job_id: str, raw: bytes) -> Record:
-        fields = struct.unpack(">BBIHBBQQiQQQIIIH", raw[:68])
-        end = 68 + fields[-1]
-        return cls(
-            job_id, chr(fields[0]), *fields[1:-1], tuple(raw[68:end].decode("ascii").split(" ")), raw[end:]
-        )
+        state, *numbers, length = struct.unpack(">BBIHBBQQiQQQIIIH", raw[:68])
+        end = 68 + length
+        words = tuple(raw[68:end].decode("ascii").split(" "))
+        return cls(job_id, chr(state), *numbers, words=words, body=raw[end:])
 
     @property
     def queue(self) -> str:

@@ -28,7 +28,9 @@ class Limits:
         """Micro-tokens in a bucket now, exactly."""
         _, _, n, d, burst, *_ = self.limit(resource)
         stored = self.dump.get(f"bucket:{resource}")
-        tokens, stamp, rest = map(int, stored.split(" ")) if stored else (0, int(self.dump["meta"]["start"]), 0)
+        tokens, stamp, rest = (
+            map(int, stored.split(" ")) if stored else (0, int(self.dump["meta"]["start"]), 0)
+        )
         gained = Fraction(max(0, self.now - stamp) * int(n) + rest, int(d))
         return min(Fraction(burst), tokens + gained)
 
@@ -51,7 +53,7 @@ class Limits:
         return [job for job in heads.values() if all(map(self.admits, job.resources))]
 
     def forgotten(self) -> Iterator[str]:
-        """Waiters of a resource that lets somebody in, though nobody is told: no open group, and no timer that is due."""
+        """Waiters of a resource that lets somebody in, though nobody is told: no open group, no timer that is due."""
         timers = self.dump.get("timers", {})
         for group in self.dump.below("wt"):
             resource, _, q = group.rpartition(":")

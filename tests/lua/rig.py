@@ -1,4 +1,4 @@
-"""A fleet on a test clock, driven command by command: what the tests of single commands and the model's machine share."""
+"""A fleet on a test clock, driven command by command. The tests of single commands and the machine share it."""
 
 from __future__ import annotations
 
@@ -163,11 +163,11 @@ class Rig:
         exchange = line._exchange
 
         def lost(*args: Any) -> list[Any]:
-            line._exchange = exchange  # type: ignore[method-assign]
+            setattr(line, "_exchange", exchange)  # noqa: B010
             exchange(*args)
             raise redis.ConnectionError("the reply was lost")
 
-        line._exchange = lost  # type: ignore[method-assign]
+        setattr(line, "_exchange", lost)  # noqa: B010
 
     # -- what is there
 

@@ -58,7 +58,9 @@ def counters(dump: Dump) -> Iterator[str]:
         yield from differs(
             f"td:{q}", {t: int(n) for t, n in dump.get(f"td:{q}", {}).items()}, dict(tenants[q])
         )
-    yield from differs("failed", set(dump.get("failed", {})), {j.id for j in dump.jobs.values() if j.state == "F"})
+    yield from differs(
+        "failed", set(dump.get("failed", {})), {j.id for j in dump.jobs.values() if j.state == "F"}
+    )
     yield from differs("dlq", set(dump.get("dlq", {})), {j.id for j in dump.jobs.values() if j.state == "X"})
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-
 from tests.lua.limits import Limits, too_many
 from tests.lua.rig import CLOCK, Rig
 from tests.lua.truth import complaints
+
 from tidegate.domain.job import ClaimedJob, Effect, LeaseRef, NewJob, Outcome, OutcomeKind, Priority
 from tidegate.domain.states import Reason
 from tidegate.store import ClaimRequest
@@ -58,16 +58,26 @@ tenant_limits = st.builds(
     st.just(False),
 )
 resource_limits = st.builds(
-    _limit, st.sampled_from([-1, 1, 1, 2]), rates, st.just(-1), st.just(1.0), st.sampled_from([False] * 5 + [True])
+    _limit,
+    st.sampled_from([-1, 1, 1, 2]),
+    rates,
+    st.just(-1),
+    st.just(1.0),
+    st.sampled_from([False] * 5 + [True]),
 )
 queue_limits = st.builds(
-    _limit, st.just(-1), st.just((0, 1, 0)), st.sampled_from([-1, 4, 12]), st.sampled_from([1.0, 2.0]), st.just(False)
+    _limit,
+    st.just(-1),
+    st.just((0, 1, 0)),
+    st.sampled_from([-1, 4, 12]),
+    st.sampled_from([1.0, 2.0]),
+    st.just(False),
 )
 tables = st.fixed_dictionaries(
     {
         **{f"tenant:{t}": tenant_limits for t in ("a", "b", "*")},
         **{f"queue:{q}": queue_limits for q in QUEUES},
-        **{r: resource_limits for r in ("dep:s", "key:*")},
+        **dict.fromkeys(("dep:s", "key:*"), resource_limits),
     }
 )
 ends = st.tuples(st.integers(0, 50), st.sampled_from(list(OutcomeKind)))
@@ -118,7 +128,9 @@ class Machine(RuleBasedStateMachine):
         slots=st.integers(0, 8),
         riders=st.lists(ends, max_size=3),
     )
-    def claim(self, worker: str, queues: tuple[str, ...], slots: int, riders: list[tuple[int, OutcomeKind]]) -> None:
+    def claim(
+        self, worker: str, queues: tuple[str, ...], slots: int, riders: list[tuple[int, OutcomeKind]]
+    ) -> None:
         outcomes = self._outcomes(riders)
         self._losing()
         reply = self.fleet.store.claim(ClaimRequest(worker, queues, slots, tuple(outcomes)))
@@ -204,7 +216,9 @@ class Machine(RuleBasedStateMachine):
 
     @rule(table=tables)
     def configure(self, table: dict[str, Limit]) -> None:
-        self.fleet.configure([word for name, limit in table.items() for word in (name, str(limit))], lease=LEASE)
+        self.fleet.configure(
+            [word for name, limit in table.items() for word in (name, str(limit))], lease=LEASE
+        )
         self.model.configure(table, LEASE)
         self.starts, self.refunds = {}, {}
 

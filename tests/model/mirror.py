@@ -24,7 +24,18 @@ def _jobs(model: Model, dump: Dump) -> Iterator[str]:
     yield from _differs("jobs", set(dump.jobs), set(model.jobs))
     for job_id in set(dump.jobs) & set(model.jobs):
         stored, wanted = dump.jobs[job_id], model.jobs[job_id]
-        for field in ("state", "n", "charged", "crashes", "lost", "fence", "eligible", "started", "est", "resources"):
+        for field in (
+            "state",
+            "n",
+            "charged",
+            "crashes",
+            "lost",
+            "fence",
+            "eligible",
+            "started",
+            "est",
+            "resources",
+        ):
             yield from _differs(f"{field} of job {job_id}", getattr(stored, field), getattr(wanted, field))
         error = dump.get(f"err:{job_id}", " ").partition(" ")[0]
         yield from _differs(f"error of job {job_id}", error, wanted.error)

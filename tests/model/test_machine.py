@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hypothesis import settings as hypothesis_settings
 from hypothesis.stateful import run_state_machine_as_test
-
 from tests.harness.fixtures import delete_fleet
 from tests.harness.server import Server
 from tests.lua.rig import Rig, settings
@@ -35,7 +34,7 @@ def run(server: Server, examples: int, steps: int) -> None:
     ground = Ground(server)
     how = hypothesis_settings(max_examples=examples, stateful_step_count=steps)
     try:
-        run_state_machine_as_test(machine_on(ground), settings=how)  # type: ignore[no-untyped-call]
+        run_state_machine_as_test(machine_on(ground), settings=how)
     finally:
         ground.clear()
 

@@ -96,7 +96,7 @@ KEYS: tuple[KeyKind, ...] = (
     KeyKind("wake:*", "wake", "fleet: at most 32 tokens per queue"),
     KeyKind("tick:*", "claim", "ttl: at most 1 s"),
     KeyKind("rq:*", "answer", "ttl: 10 min"),
-    KeyKind("k:*", "kombu", "remote control and its replies"),
+    KeyKind("k:*", "kombu", "fleet: remote control; replies expire"),
     KeyKind("r:*", "celery", "ttl: result_expires"),
 )
 

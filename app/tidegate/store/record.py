@@ -26,7 +26,9 @@ def _place(queue: str, tenant: str, resources: tuple[str, ...]) -> tuple[str, st
     """(queue tenant lane, resources) as words; few of them serve many jobs."""
     for name in resources:
         if name.startswith(("queue:", "tenant:")):
-            raise InvalidJob(repr(name), "resources", "a kind other than queue and tenant, which every job has")
+            raise InvalidJob(
+                repr(name), "resources", "a kind other than queue and tenant, which every job has"
+            )
     words = sorted({encode_resource(name) for name in resources})
     place = (encode(queue), encode(tenant))
     return f"{place[0]} {place[1]} {lane(*place, words)}", "".join(f" {word}" for word in words)
