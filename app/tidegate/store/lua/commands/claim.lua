@@ -69,8 +69,12 @@ local wait = 1000
 if left > 0 and #jobs < n then
   local _, t = lib.first(P .. 'timers')
   local _, due = lib.first(P .. 'due')
+  if due and due <= NOW and lib.held() == 0 then -- came due since the house was last kept: claim again at once
+    lib.promote(32)
+    more = 1
+  end
   local ms = math.max(1, math.min(t or math.huge, due or math.huge) - NOW)
-  if ms < wait and queues[1] and call('SET', P .. 'tick:' .. queues[1], worker, 'NX', 'PX', ms) then wait = ms end
+  if more == 0 and ms < wait and queues[1] and call('SET', P .. 'tick:' .. queues[1], worker, 'NX', 'PX', ms) then wait = ms end
 elseif known == 1 and lib.held() == 0 then
   local rest = next_queue()
   if rest and #jobs == n then lib.wake(rest) elseif rest then more = 1 end
