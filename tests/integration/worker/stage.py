@@ -124,11 +124,11 @@ class Stage:
         """How often the body of `job` has begun."""
         return sum(entry.kind == "begin" and entry.job == job for entry in self.book.entries())
 
-    def at_once(self) -> int:
-        """Bodies that run now, as far as they have told."""
-        entries = self.book.entries()
+    def at_once(self, sent: Sequence[Sent]) -> int:
+        """How many bodies of these jobs run now, as far as they have told."""
+        entries, jobs = self.book.entries(), {one.job for one in sent}
         ended = {entry.attempt for entry in entries if entry.kind == "end"}
-        return sum(entry.kind == "begin" and entry.attempt not in ended for entry in entries)
+        return sum(e.kind == "begin" and e.job in jobs and e.attempt not in ended for e in entries)
 
     def wait_begun(self, *jobs: str, timeout: float = 20.0) -> None:
         self.wait(lambda: all(self.begun(job) for job in jobs), f"{jobs} to begin", timeout)

@@ -96,11 +96,11 @@ def test_pool_grow_and_shrink(stage: Stage, node: str) -> None:
     # Celery makes the new children when it next looks after its pool
     stage.wait(lambda: len(one(inspect(stage).stats(), node)["pool"]["processes"]) == 4, "four children")
     sent = [stage.run("nap", 3) for _ in range(5)]
-    stage.wait(lambda: stage.at_once() == 4, "four at once")
+    stage.wait(lambda: stage.at_once(sent) == 4, "four at once")
     stage.wait_done(sent)
     assert "ok" in one(control.pool_shrink(2, reply=True, timeout=5, limit=1), node)
     sent = [stage.run("nap", 2) for _ in range(4)]
-    stage.wait(lambda: stage.at_once() == 2, "two at once")
+    stage.wait(lambda: stage.at_once(sent) == 2, "two at once")
     assert stage.counts().running == 2
     stage.wait_done(sent)
 
