@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, ParamSpec, Protocol, TypeVar, Unpack, ca
 
 from tidegate.domain.errors import InvalidJob
 from tidegate.domain.names import checked_name
+from tidegate.domain.priority import parse_priority
 from tidegate.worker.said import Duration, Identity
 
 P = ParamSpec("P")
@@ -83,11 +84,13 @@ def call(task: Any, *args: Any, **kwargs: Any) -> Call[Any]:
 
 
 def checked_options(options: Mapping[str, Any]) -> None:
-    """Raises InvalidJob for an option that does not exist, and for a delay beside an eta."""
+    """Raises InvalidJob for an option that does not exist, a delay beside an eta, and a priority that is none."""
     for name in options:
         if name not in NAMES:
             near = difflib.get_close_matches(name, NAMES, n=1)
             meant = f"{near[0]!r}" if near else f"one of {', '.join(NAMES)}"
             raise InvalidJob("no such option", name, meant)
+    if options.get("priority") is not None:
+        parse_priority(options["priority"], amqp=False)  # Celery's own callers may say any integer
     if options.get("delay") is not None and options.get("eta") is not None:
         raise InvalidJob("given beside delay", "eta", "one of the two")
