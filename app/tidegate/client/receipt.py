@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from celery.exceptions import TimeoutError as CeleryTimeout
+from celery.result import assert_will_not_block
 
-from tidegate.domain.errors import TidegateError
+from tidegate.domain.errors import StoreUnavailable, TidegateError
 from tidegate.domain.job import NewJob
 from tidegate.domain.states import State
 from tidegate.domain.verdict import Accepted, Duplicate
@@ -24,6 +24,9 @@ Status = Literal["accepted", "duplicate"]
 
 #: seconds between two looks at the job while its result is waited for: a dead job never gets one
 LOOK_EVERY = 1.0
+#: Seconds between two looks for the result. Celery would subscribe, and a subscription that finds its server gone
+#: tries for 20 s and more to get it back, whatever the time-out, even when the handle is garbage-collected.
+FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.25
 
 
 class NotFinished(TidegateError, TimeoutError):
@@ -88,23 +91,26 @@ class Receipt(Generic[R_co]):
         """What the task returned; waits for it, for ever without a `timeout` (seconds).
 
         Raises what the task raised; NotFinished (a TimeoutError) when the time is over; JobEnded if there will be no
-        result (cancelled, dead letter); NoResult if the task ignores its result or the fleet keeps none.
+        result (cancelled, dead letter); NoResult if the task ignores its result or the fleet keeps none;
+        StoreUnavailable; RuntimeError inside a task, where waiting for another one would block a slot.
         """
-        found = self.async_result
-        if self._sender().settings.broker.result_backend == "none":
+        assert_will_not_block()
+        sender, found = self._sender(), self.async_result
+        if sender.settings.broker.result_backend == "none":
             raise NoResult(self.operation_id, 'the fleet keeps none (broker.result_backend = "none")')
-        ends = None if timeout is None else time.monotonic() + timeout
-        while True:
-            # never 0, which Celery takes for "no limit"
-            left = LOOK_EVERY if ends is None else min(LOOK_EVERY, max(ends - time.monotonic(), 0.001))
-            try:
-                value: R_co = found.get(timeout=left)
-            except CeleryTimeout:
+        start = looked = time.monotonic()
+        pause = FIRST_PAUSE
+        while not _is_ready(found, sender):
+            now = time.monotonic()
+            if now - looked >= LOOK_EVERY:
                 self._judge(found)
-            else:
-                return value
-            if ends is not None and time.monotonic() >= ends:
-                raise NotFinished(self.operation_id, _word(self.state()), timeout or 0.0)
+                looked = now
+            if timeout is not None and now - start >= timeout:
+                raise NotFinished(self.operation_id, _word(self.state()), timeout)
+            time.sleep(pause if timeout is None else min(pause, max(start + timeout - now, 0.001)))
+            pause = min(pause * 1.5, LONGEST_PAUSE)
+        value: R_co = found.get()
+        return value
 
     @property
     def async_result(self) -> AsyncResult:
@@ -175,3 +181,12 @@ def _restored(*fields: Any) -> Receipt[Any]:
 
 def _word(state: State | None) -> str:
     return state.name.lower() if state else "forgotten"
+
+
+def _is_ready(found: AsyncResult, sender: Producer) -> bool:
+    try:
+        return bool(found.ready())
+    except tuple(getattr(found.backend, "connection_errors", ())) as error:
+        if isinstance(error, StoreUnavailable):
+            raise
+        raise StoreUnavailable(sender.settings.broker.shown_url, f"no result can be read: {error}") from error

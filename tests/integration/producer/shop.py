@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,7 @@ class Shop:
         return cls(config, settings, app, Store.open(settings, "tool"))
 
     def close(self) -> None:
+        gc.collect()  # results of Celery unsubscribe when they are collected: while there is a server
         identity.detach(self.app)
         self.store.close()
         self.app.close()
