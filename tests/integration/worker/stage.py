@@ -14,9 +14,10 @@ from celery.result import AsyncResult
 from tests.harness.book import Ledger
 from tests.harness.processes import Proc, Processes, celery_worker
 from tests.harness.server import Server
-from tests.harness.wait import wait_until
+from tests.harness.wait import quietly, wait_until
 
 from tidegate.config import Settings, load
+from tidegate.domain.errors import StoreUnavailable
 from tidegate.domain.job import JobView
 from tidegate.domain.states import State
 from tidegate.store import QueueCounts, Store
@@ -73,6 +74,11 @@ class Stage:
 
     # --- jobs
 
+    @staticmethod
+    def task(name: str) -> str:
+        """The full name of one of the tasks."""
+        return f"{TASKS}.{name}"
+
     def send(self, task: str, *args: Any, **options: Any) -> Sent:
         """Publish by name, as a Celery producer does."""
         job = f"job-{uuid.uuid4().hex[:10]}"
@@ -93,12 +99,18 @@ class Stage:
 
     def worker(self, pool: str = "prefork", *more: str, concurrency: int = 0, prefetch: int = 1) -> Proc:
         """`celery -A … worker`, ready."""
+        worker = self.start_worker(pool, *more, concurrency=concurrency, prefetch=prefetch)
+        worker.wait_for_text(" ready.", 30)
+        return worker
+
+    def start_worker(self, pool: str, *more: str, concurrency: int = 0, prefetch: int = 1) -> Proc:
+        """The same, not yet ready."""
         argv = celery_worker(
             APP, "-P", pool, "-c", str(concurrency or SLOTS[pool]), "-l", "INFO", *QUIET,
             "-n", f"{uuid.uuid4().hex[:8]}@test", *more,
         )  # fmt: skip
         env = {"TIDEGATE_CONFIG": str(self.config), "LEDGER_PREFETCH": str(prefetch), **self.book.env()}
-        return self.processes.spawn_worker(argv, env=env)
+        return self.processes.spawn(argv, env=env, name="worker")
 
     # --- questions
 
@@ -138,7 +150,10 @@ class Stage:
 
     def wait(self, predicate: Callable[[], Any], why: str, timeout: float = 20.0) -> Any:
         return wait_until(
-            predicate, lambda: f"{why}: {self.counts()}\n{self.processes.logs()}", timeout, interval=0.05
+            quietly(predicate, StoreUnavailable),  # connections of this process may have been killed too
+            lambda: f"{why}: {quietly(self.counts, StoreUnavailable)()}\n{self.processes.logs()}",
+            timeout,
+            interval=0.05,
         )
 
     def wait_idle(self, timeout: float = 20.0) -> None:
