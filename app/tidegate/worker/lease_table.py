@@ -140,7 +140,8 @@ class LeaseTable:
         if self.tenure is not None:
             self.tenure.over(outcome.ref)
         self._pending.append((self._clock(), outcome))
-        self._changed.notify_all()
+        if self.parked or self.draining:  # else it rides on the next claim; waking a thread each time costs more than a claim
+            self._changed.notify_all()
         return True
 
     def condemn(self, outcome: Outcome) -> bool:
