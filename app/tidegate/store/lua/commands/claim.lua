@@ -74,7 +74,10 @@ if left > 0 and #jobs < n then
     more = 1
   end
   local ms = math.max(1, math.min(t or math.huge, due or math.huge) - NOW)
-  if more == 0 and ms < wait and queues[1] and call('SET', P .. 'tick:' .. queues[1], worker, 'NX', 'PX', ms) then wait = ms end
+  if more == 0 and ms < wait and queues[1] then
+    local tick = P .. 'tick:' .. queues[1]
+    if call('SET', tick, worker, 'NX', 'PX', ms) or call('GET', tick) == worker then wait = ms end -- woken early, it asks again
+  end
 elseif known == 1 and lib.held() == 0 then
   local rest = next_queue()
   if rest and #jobs == n then lib.wake(rest) elseif rest then more = 1 end
