@@ -60,7 +60,8 @@ class Record:
         state, *numbers, length = struct.unpack(">BBIHBBQQiQQQIIIH", raw[:68])
         end = 68 + length
         words = tuple(raw[68:end].decode("ascii").split(" "))
-        return cls(job_id, chr(state), *numbers, words=words, body=raw[end:])
+        fixed: tuple[int, ...] = tuple(numbers)
+        return cls(job_id, chr(state), *fixed, words, raw[end:])  # type: ignore[call-arg, arg-type]
 
     @property
     def queue(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import redis
@@ -157,14 +157,18 @@ class Rig:
 
     # -- lost replies
 
-    def lose_reply(self) -> None:
-        """The next script runs, its reply is lost, and the line asks again under the same request id."""
+    def lose_reply(self, meanwhile: Callable[[], object] = lambda: None) -> None:
+        """The next script runs, its reply is lost, and the line asks again under the same request id.
+
+        meanwhile: what happens in the fleet before it asks again.
+        """
         (line,) = self.store._idle
         exchange = line._exchange
 
         def lost(*args: Any) -> list[Any]:
             setattr(line, "_exchange", exchange)  # noqa: B010
             exchange(*args)
+            meanwhile()
             raise redis.ConnectionError("the reply was lost")
 
         setattr(line, "_exchange", lost)  # noqa: B010
