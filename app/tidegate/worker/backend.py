@@ -11,14 +11,18 @@ from __future__ import annotations
 
 import functools
 import logging
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from celery import Celery, states
 from celery.app.backends import by_url
-from celery.backends.redis import RedisBackend
+from celery.backends.redis import RedisBackend, ResultConsumer
 
 from tidegate.domain.errors import StoreUnavailable
+from tidegate.store.errors import OutOfMemoryError, ReadOnlyError
 from tidegate.transport.binding import OPTION, Binding, binding
 from tidegate.worker.ends import attempt_ref
 
@@ -90,18 +94,61 @@ class AttemptBackend:
         return None
 
 
+class _Leaving(threading.local):
+    now = False
+
+
+class Subscription(ResultConsumer):
+    """Who waits for results, without Celery's habit of reconnecting in order to say good-bye.
+
+    A handle that is collected unsubscribes; if its server is gone, Celery tries for 20 s and more to get it back,
+    inside the garbage collector, and then raises there.
+    """
+
+    _leaving = _Leaving()
+
+    def cancel_for(self, task_id: str) -> None:
+        """Unsubscribe; a subscription whose connection is gone has ended by itself."""
+        self._leaving.now = True
+        try:
+            super().cancel_for(task_id)
+        finally:
+            self._leaving.now = False
+
+    @contextmanager
+    def reconnect_on_error(self) -> Iterator[None]:
+        if not self._leaving.now:
+            with super().reconnect_on_error():
+                yield
+            return
+        try:
+            yield
+        except (OSError, *self._connection_errors) as error:
+            logger.debug("not unsubscribed, the connection is gone: %s", error)
+
+
 class StoreBackend(AttemptBackend, RedisBackend):
     """Results beside the jobs, on the fleet's own server and under its prefix.
 
     Where the server is, is asked when the first connection is made: importing an app must start nothing.
     """
 
+    ResultConsumer = Subscription
+
     def __init__(self, app: Celery) -> None:
         super().__init__(app=app)
         self.fleet: Binding = binding(app.conf.broker_transport_options[OPTION])
         self.url = SAME
         errors: Any = self.connection_errors
-        self.connection_errors = (*errors, StoreUnavailable)
+        # full memory and a failover pass, as a lost connection does; the body is done and must not run again for them
+        self.connection_errors = (*errors, StoreUnavailable, OutOfMemoryError, ReadOnlyError)
+
+    @property
+    def retry_policy(self) -> dict[str, Any]:
+        """How often Celery tries a command again: as usual, but once in the main loop of a worker, where bodies of
+        threads and solo have the patience of `mark_as_done`."""
+        usual: dict[str, Any] = super().retry_policy
+        return usual if self.fleet.desk is None else {**usual, "max_retries": 0}
 
     def on_task_call(self, producer: Any, task_id: str) -> None:
         """Nothing: who waits for a result subscribes when it does.
