@@ -116,6 +116,7 @@ def test_leases_are_judged_one_lease_after_the_restart_at_the_earliest(place: Pl
     rig.put("op")
     rig.one()
     place.come_back()
+    assert rig.store.reap() == ReapReply(0, 0)
     assert rig.live(LEASE - 1_000) == ReapReply(0, 0)
     assert rig.live(1_000) == ReapReply(1, 0)
 

@@ -16,6 +16,7 @@ from redis.exceptions import (
     ConnectionError,
     MasterDownError,
     NoScriptError,
+    OutOfMemoryError,
     ReadOnlyError,
     ResponseError,
     TimeoutError,
@@ -24,7 +25,7 @@ from redis.exceptions import (
 
 from tidegate.domain.errors import StoreUnavailable
 from tidegate.store.connection import Target
-from tidegate.store.script import Script
+from tidegate.store.script import Script, library
 
 Argument = str | bytes | int
 #: the server is there but cannot serve yet (loading, failing over): as good as no answer
@@ -35,11 +36,31 @@ _PAUSE = 0.05  # seconds between two attempts to reach a server that is down
 _PATIENCE = 1.0  # seconds of silence after which a connection is taken for dead
 
 
+class Engine:
+    """How scripts are called at one server: as functions, or by hash where the server does not take a library."""
+
+    def __init__(self) -> None:
+        self.functions = True
+
+    def verb(self, script: Script, whole: bool) -> tuple[str, str]:
+        """The command and its first argument. whole: the server does not know the script, so send its source."""
+        if whole:
+            return "EVAL", script.source
+        return ("FCALL", script.function) if self.functions and script.function else ("EVALSHA", script.sha)
+
+
+def is_unknown(reply: object) -> bool:
+    """True for the answer that the server does not know a script or function."""
+    return isinstance(reply, NoScriptError) or (
+        isinstance(reply, ResponseError) and "function not found" in str(reply).lower()
+    )
+
+
 class Line:
     """Not thread-safe: the store lends one to each caller."""
 
-    def __init__(self, target: Target, prefix: str) -> None:
-        self._target, self._prefix = target, prefix
+    def __init__(self, target: Target, prefix: str, engine: Engine) -> None:
+        self._target, self._prefix, self._engine = target, prefix, engine
         # redis-py's connections are typed in part only
         self._connection: Any = target.connect(_PATIENCE)
         self._request = 0
@@ -66,13 +87,15 @@ class Line:
                 self._connect(min(_PATIENCE, deadline - time.monotonic()))
                 sent = True
                 for index, reply in zip(open_calls, self._exchange(calls, open_calls, whole), strict=True):
-                    if isinstance(reply, NoScriptError):
+                    if is_unknown(reply):
                         whole.add(index)
                     elif isinstance(reply, NOT_READY):
                         reason = str(reply)
                     else:
                         replies[index] = reply
                 open_calls = [i for i in open_calls if replies[i] is None]
+                if whole:
+                    self._load_library()
                 if not open_calls:
                     return replies
                 if not reason:
@@ -88,14 +111,30 @@ class Line:
                 raise StoreUnavailable(self._target.shown, reason, maybe_done=sent)
             time.sleep(_PAUSE)
 
-    def command(self, *args: Argument, timeout: float = 2.0) -> Any:
-        """One plain command without replay (INFO, WAITAOF). Raises StoreUnavailable; a ResponseError is returned."""
+    def _load_library(self) -> None:
+        """The server knows none of our functions (new, or flushed); this call is carried by EVAL all the same."""
+        if self._engine.functions:
+            self._connection.send_command("FUNCTION", "LOAD", "REPLACE", library().source)
+            answer = self._read()
+            # refused (an ACL, a server without functions): scripts do as well. Out of memory: another time
+            self._engine.functions = not isinstance(answer, ResponseError) or isinstance(
+                answer, OutOfMemoryError
+            )
+
+    def command(self, *args: Argument, timeout: float = 2.0, repeat: bool = False) -> Any:
+        """One plain command (INFO, WAITAOF). Raises StoreUnavailable; a ResponseError is returned.
+
+        repeat: send it once more if the connection turns out to be dead, as one is after a restart of the server. Not for
+        WAITAOF, which asks about the writes of its own connection.
+        """
         try:
             self._connect(timeout)
             self._connection.send_command(*args)
             return self._read()
         except BROKEN as exc:
             self._connection.disconnect()
+            if repeat and not isinstance(exc, TimeoutError):
+                return self.command(*args, timeout=timeout)
             raise StoreUnavailable(self._target.shown, str(exc) or type(exc).__name__) from exc
 
     def _connect(self, timeout: float) -> None:
@@ -113,8 +152,7 @@ class Line:
         for index in which:
             script, args = calls[index]
             packed += self._connection.pack_command(
-                "EVAL" if index in whole else "EVALSHA",
-                script.source if index in whole else script.sha,
+                *self._engine.verb(script, index in whole),
                 1,
                 self._prefix,
                 self.client if len(calls) == 1 else f"{self.client}.{index}",

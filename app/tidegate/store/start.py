@@ -23,7 +23,7 @@ _EPOCH_ZERO = datetime(2026, 1, 1, tzinfo=UTC)
 
 def information(line: Line, timeout: float = 2.0) -> dict[str, str]:
     """INFO of the server as a mapping; `timeout` in seconds."""
-    raw = line.command("INFO", timeout=timeout)
+    raw = line.command("INFO", timeout=timeout, repeat=True)
     if isinstance(raw, Exception):
         raise StoreRefused("the server", f"INFO was refused: {raw}", "allow +info for the ACL user")
     text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)

@@ -31,7 +31,7 @@ from tidegate.store.call import (
 from tidegate.store.connection import CLASSES, Scheme, Target, TcpConnection, TlsConnection, UnixConnection
 from tidegate.store.errors import OutOfMemoryError, ResponseError
 from tidegate.store.keyspace import Keyspace, encode
-from tidegate.store.line import Argument, Line
+from tidegate.store.line import Argument, Engine, Line
 from tidegate.store.script import Script, load
 
 Role = Literal["producer", "worker", "tool"]
@@ -46,6 +46,7 @@ class Store:
         self.settings, self.url = settings, url
         self.target = Target.parse(url)
         self.keyspace = Keyspace(settings.fleet.name)
+        self.engine = Engine()
         self.worker_id = ""
         self._lock, self._pid = threading.Lock(), os.getpid()
         self._idle: list[Line] = []
@@ -96,46 +97,44 @@ class Store:
         """
         limit = self.settings.fleet.enqueue_timeout if timeout is None else timeout
         deadline = time.monotonic() + limit
-        verdicts: list[Verdict] = []
-        chunks = [jobs[i : i + MAX_ENQUEUE] for i in range(0, len(jobs), MAX_ENQUEUE)]
-        while chunks:
-            now, chunks = chunks[:_PIPELINE], chunks[_PIPELINE:]
+        found: dict[int, Verdict] = {}
+        try:
+            while missing := [i for i in range(len(jobs)) if i not in found]:
+                self._offer(jobs, missing, found, deadline)
+                # the server came back and a key may live in a worker's memory only: ask again when the hold ends
+                if len(found) < len(jobs):
+                    pause = min(0.1, deadline - time.monotonic())
+                    if pause <= 0:
+                        raise StoreUnavailable(
+                            self.target.shown, "it came back and waits for its workers; try again"
+                        )
+                    time.sleep(pause)
+        except StoreUnavailable as exc:
+            if exc.maybe_done or not found:
+                raise
+            raise StoreUnavailable(exc.url, exc.reason, maybe_done=True) from exc
+        return [found[i] for i in range(len(jobs))]
+
+    def _offer(
+        self, jobs: Sequence[NewJob], which: Sequence[int], found: dict[int, Verdict], deadline: float
+    ) -> None:
+        """One round over the jobs `which`; verdicts go to `found`. What is held by a hold stays without one."""
+        chunks = [which[i : i + MAX_ENQUEUE] for i in range(0, len(which), MAX_ENQUEUE)]
+        for start_at in range(0, len(chunks), _PIPELINE):
+            now = chunks[start_at : start_at + _PIPELINE]
             calls = [
-                (load("enqueue"), [a for job in chunk for a in record.enqueue_arguments(job)])
+                (load("enqueue"), [a for i in chunk for a in record.enqueue_arguments(jobs[i])])
                 for chunk in now
             ]
-            before = len(verdicts)
-            try:
-                answers = self._run(calls, max(0.0, deadline - time.monotonic()))
-                for chunk, answer in zip(now, answers, strict=True):
-                    verdicts += self._verdicts(chunk, answer, deadline)
-            except StoreUnavailable as exc:
-                if exc.maybe_done or (before == 0 and len(now) == 1):
-                    raise
-                raise StoreUnavailable(exc.url, exc.reason, maybe_done=True) from exc
-        return verdicts
-
-    def _verdicts(self, chunk: Sequence[NewJob], answer: Any, deadline: float) -> list[Verdict]:
-        if isinstance(answer, OutOfMemoryError):
-            return [Full("store", 0, 0, 1.0)] * len(chunk)
-        found = [
-            reply.verdict(job, raw)
-            for job, raw in zip(chunk, reply.rows(answer, b"verdicts", self.target.shown), strict=True)
-        ]
-        again = [i for i, verdict in enumerate(found) if isinstance(verdict, reply.Held)]
-        if not again:
-            return [v for v in found if not isinstance(v, reply.Held)]
-        # the server came back and a key may live in a worker's memory only: ask again when the hold ends
-        pause = min(0.1, max(0.0, deadline - time.monotonic()))
-        if pause <= 0:
-            raise StoreUnavailable(
-                self.target.shown,
-                "it came back and waits for its workers; try again",
-                maybe_done=len(again) < len(chunk),
-            )
-        time.sleep(pause)
-        later = iter(self.enqueue([chunk[i] for i in again], max(0.0, deadline - time.monotonic())))
-        return [next(later) if isinstance(v, reply.Held) else v for v in found]
+            answers = self._run(calls, max(0.0, deadline - time.monotonic()))
+            for chunk, answer in zip(now, answers, strict=True):
+                if isinstance(answer, OutOfMemoryError):
+                    found.update(dict.fromkeys(chunk, Full("store", 0, 0, 1.0)))
+                    continue
+                for i, raw in zip(chunk, reply.rows(answer, b"verdicts", self.target.shown), strict=True):
+                    verdict = reply.verdict(jobs[i], raw)
+                    if not isinstance(verdict, reply.Held):
+                        found[i] = verdict
 
     # -- workers
 
@@ -261,7 +260,7 @@ class Store:
                 self._pid != os.getpid()
             ):  # after a fork: the parent's connections are not ours, not even to close
                 self._idle, self._pid = [], os.getpid()
-            line = self._idle.pop() if self._idle else Line(self.target, self.key_prefix)
+            line = self._idle.pop() if self._idle else Line(self.target, self.key_prefix, self.engine)
         try:
             yield line
         except BaseException:
