@@ -8,7 +8,7 @@ from typing import Any
 from tidegate.domain.job import Outcome
 from tidegate.store import reply
 from tidegate.store.call import ClaimReply, ClaimRequest
-from tidegate.store.line import Argument
+from tidegate.store.line import Argument, is_unknown
 from tidegate.store.script import load
 from tidegate.store.store import Store
 
@@ -41,7 +41,7 @@ class ClaimChannel:
         return None if self._open is None else self._send(self._open, run_id)
 
     def _send(self, request: ClaimRequest, run_id: str) -> Command:
-        verb: Command = ("EVAL", self._script.source) if self._whole else ("EVALSHA", self._script.sha)
+        verb = self._store.engine.verb(self._script, self._whole)
         return (*verb, 1, self._store.key_prefix, self._client, self._id, run_id, *request.arguments())
 
     def wait_command(self, queues: tuple[str, ...], wait_ms: int) -> Command:
@@ -54,9 +54,12 @@ class ClaimChannel:
         self._open, self._whole = None, False
         return answer
 
-    def on_noscript(self) -> None:
-        """The server does not know the script: the next send carries its source."""
+    def is_unknown(self, error: Exception) -> bool:
+        """True if the server does not know the script: then the next send carries its source."""
+        if not is_unknown(error):
+            return False
         self._whole = True
+        return True
 
     def abandon(self) -> tuple[Outcome, ...]:
         """Give the unanswered request up; its outcomes go back to whoever keeps them."""

@@ -116,7 +116,7 @@ class Line:
         if self._engine.functions:
             self._connection.send_command("FUNCTION", "LOAD", "REPLACE", library().source)
             answer = self._read()
-            # refused (an ACL, a server without functions): scripts do as well. Out of memory: another time
+            # refused (by an ACL): scripts do as well. Out of memory: another time
             self._engine.functions = not isinstance(answer, ResponseError) or isinstance(
                 answer, OutOfMemoryError
             )

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from tidegate.domain.errors import StoreRefused
 from tidegate.domain.job import ClaimedJob, Outcome
 from tidegate.store import ClaimReply, ClaimRequest
-from tidegate.store.errors import NoScriptError, ResponseError
+from tidegate.store.errors import ResponseError
 from tidegate.transport.binding import Desk, LeaseBook
 
 logger = logging.getLogger(__name__)
@@ -116,11 +116,9 @@ class ClaimLoop:
         self.leases.parked = False
         try:
             raw = link.read_response()
-        except NoScriptError:
-            self._desk.claims.on_noscript()  # the replay carries the whole script
-            return ()
         except ResponseError as error:
-            self._refuse(error)
+            if not self._desk.claims.is_unknown(error):  # else the replay carries the whole script
+                self._refuse(error)
             return ()
         if not self._asked:
             return ()  # a wake, or the end of the wait: claim now

@@ -1,28 +1,26 @@
 -- base: the one prefix, the server's clock, the request slot. Every command but `init` includes it.
 -- A script is called with KEYS[1] = the prefix "{fleet}:", ARGV = client, request id, run_id of the server as the
 -- connection saw it at its handshake, then the command's own arguments from ARGV[4] on.
-local P, call = KEYS[1], redis.call
-local lib = {} -- one table for all functions: a closure per function would make Lua search a long list for each variable
-local CLIENT, RID, RUN = ARGV[1], tonumber(ARGV[2]) or 0, ARGV[3]
-local META = P .. 'meta'
+local lib = {} -- one table for all functions: a local each would make Lua search a long list for every captured variable
+local call, P, ARGV, CLIENT, RID, RUN, META, SLOT, NOW, meta -- of this call, set by begin
 
-local meta
-do
+-- Every call starts here (the loader writes it). A reply means: there is nothing more to do.
+function lib.begin(keys, argv)
+  call, P, ARGV = redis.call, keys[1], argv -- a library that is being loaded has no redis.call yet
+  CLIENT, RID, RUN = argv[1], tonumber(argv[2]) or 0, argv[3]
+  META, SLOT = P .. 'meta', P .. 'rq:' .. CLIENT
   local m = call('HMGET', META, 'run', 'epoch', 'hold', 'clock', 'lease', 'start', 'full', 'key_ttl', 'history',
     'history_ms', 'pulse', 'judge')
   if not m[2] then return {'lost'} end -- FLUSHALL under a running fleet: nobody may go on as if nothing had happened
   meta = {run = m[1], epoch = tonumber(m[2]), hold = tonumber(m[3]), clock = m[4], lease = tonumber(m[5]),
     start = tonumber(m[6]), full = m[7] == '1', key_ttl = m[8] or '86400000', history = tonumber(m[9] or 100000),
     history_ms = tonumber(m[10] or 3600000), pulse = tonumber(m[11]), judge = tonumber(m[12])}
-end
-
--- milliseconds of the server, or of the test clock of a fleet that was created with one
-local NOW
-if meta.clock == '-' then
-  local t = call('TIME')
-  NOW = t[1] * 1000 + math.floor(t[2] / 1000)
-else
-  NOW = tonumber(meta.clock)
+  if meta.clock == '-' then -- milliseconds of the server, or of the test clock of a fleet that was created with one
+    local t = call('TIME')
+    NOW = t[1] * 1000 + math.floor(t[2] / 1000)
+  else
+    NOW = tonumber(meta.clock)
+  end
 end
 
 function lib.int(n) return string.format('%d', n) end
@@ -38,7 +36,6 @@ function lib.held() return math.max(0, meta.hold - NOW) end -- ms until the hold
 
 -- A reply can be lost and its request sent again. The slot of the client keeps the last answer: the same request id gets
 -- it again, an older one (a copy that wandered in the network) is refused.
-local SLOT = P .. 'rq:' .. CLIENT
 function lib.replayed()
   local s = call('GET', SLOT)
   if not s then return nil end

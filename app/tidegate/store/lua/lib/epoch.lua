@@ -13,7 +13,8 @@ end
 
 -- A server that came back may have forgotten its last second. Whoever notices first opens a new epoch: ids and fences
 -- start above all earlier ones, and until the workers have said what they hold (or one lease has passed) nothing is given.
-if RUN ~= meta.run then
+function lib.begin_epoch()
+  if RUN == meta.run then return end
   meta.epoch, meta.hold, meta.run = meta.epoch + 1, 0, RUN
   call('DEL', P .. 'held')
   local newest = call('ZREVRANGE', P .. 'workers', 0, 0, 'WITHSCORES')

@@ -2,7 +2,8 @@
 -- ("tenant:*"), never "unlimited by accident".
 -- needs: base
 local UNLIMITED = {weight = 1, conc = -1, n = 0, d = 1, burst = 0, depth = -1, paused = false, till = 0, closed = false}
-local limits = {}
+local limits -- of this call
+function lib.begin_limits() limits = {} end
 
 function lib.limit_parse(s)
   local w, c, n, d, b, dp, p, t, x = s:match('^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')

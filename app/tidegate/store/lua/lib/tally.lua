@@ -1,6 +1,7 @@
 -- tally: unfinished jobs of a queue and of its tenants. Read once, counted here while a script takes jobs in, written once.
 -- needs: job
-local tallies = {}
+local tallies -- of this call
+function lib.begin_tally() tallies = {} end
 
 function lib.tally(q)
   local y = tallies[q]

@@ -1,6 +1,9 @@
 -- turn: tenants of a queue are served in turn (stride scheduling on slot-seconds); ready:q says whose lanes may be looked at.
 -- needs: job
-local virtual = {} -- pass of the last tenant served, per queue; never falls
+local virtual -- of this call: pass of the last tenant served, per queue; never falls
+local woken -- of this call: queues that got their token
+function lib.begin_turn() virtual, woken = {}, {} end
+
 function lib.vt(q)
   if not virtual[q] then virtual[q] = tonumber(call('GET', P .. 'vt:' .. q) or 0) end
   return virtual[q]
@@ -11,7 +14,6 @@ function lib.least_pass(q)
 end
 function lib.tenant_parked(q, t) return call('SISMEMBER', P .. 'wq:tenant:' .. t, q) == 1 end
 
-local woken = {}
 function lib.wake(q) -- a token only shortens a wait; what is ready is a state, so no token can be lost
   if woken[q] then return end
   woken[q] = true
