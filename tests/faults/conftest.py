@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.integration.lease.stage import make_stage
+from tests.integration.lease.stage import make_stage, proxied
 
-__all__ = ["make_stage"]
+__all__ = ["make_stage", "proxied"]

@@ -12,8 +12,10 @@ from celery import Celery
 from tests.harness import ledger
 from tests.harness.book import Ledger
 from tests.harness.fixtures import OwnServer
+from tests.harness.ledger import Connection, Entry, decode
 from tests.harness.processes import Proc, Processes, celery_worker
 from tests.harness.procfs import ProcessId, is_alive
+from tests.harness.proxy import Proxy
 from tests.harness.server import Server
 from tests.harness.verifier import Overlap, Verifier
 from tests.harness.wait import quietly, wait_until
@@ -58,8 +60,12 @@ class Stage:
         install(self.app, self.settings)
         self.store = Store.open(self.settings, "tool", url=server.url)  # never through a proxy
         self.jobs: list[str] = []
+        self._ledger = Connection(book.url)
+        self._entries: list[Entry] = []
+        self._last = "0-0"
 
     def close(self) -> None:
+        self._ledger.close()
         self.store.close()
         self.app.close()
 
@@ -73,6 +79,11 @@ class Stage:
             ledger.accepted(job)
             self.jobs.append(job)
         return sent
+
+    def top_up(self, number: int, seconds: float) -> None:
+        """Send that many jobs, unless that many wait already."""
+        if self.counts()[0] < number:
+            self.send(number, seconds)
 
     # --- workers
 
@@ -89,26 +100,33 @@ class Stage:
 
     # --- questions
 
+    def entries(self) -> list[Entry]:
+        """The whole ledger; only what is new is read, so that questions asked often cost little."""
+        for key, fields in self._ledger.ask("XRANGE", self._ledger.stream, f"({self._last}", "+"):
+            self._last = key.decode()
+            self._entries.append(decode(fields[1]))
+        return self._entries
+
     def verdict(self) -> Verifier:
-        return Verifier(self.book.entries())
+        return Verifier(self.entries())
 
     def begun_after(self, instant: float, number: int = 1) -> bool:
         """True if that many bodies have begun since (CLOCK_BOOTTIME seconds)."""
-        return sum(entry.kind == "begin" and entry.at > instant for entry in self.book.entries()) >= number
+        return sum(entry.kind == "begin" and entry.at > instant for entry in self.entries()) >= number
 
     def begun(self, job: str) -> int:
         """How often the body of `job` has begun."""
-        return sum(entry.kind == "begin" and entry.job == job for entry in self.book.entries())
+        return sum(entry.kind == "begin" and entry.job == job for entry in self.entries())
 
     def running(self) -> int:
         """Bodies that have begun and not ended, the dead ones included."""
-        entries = self.book.entries()
+        entries = self.entries()
         ended = {entry.attempt for entry in entries if entry.kind == "end"}
         return sum(entry.kind == "begin" and entry.attempt not in ended for entry in entries)
 
     def done(self) -> set[str]:
         """Jobs whose body has ended at least once."""
-        entries = self.book.entries()
+        entries = self.entries()
         ended = {entry.attempt for entry in entries if entry.kind == "end"}
         return {entry.job for entry in entries if entry.kind == "begin" and entry.attempt in ended}
 
@@ -121,7 +139,9 @@ class Stage:
 
     def counts(self) -> tuple[int, int]:
         """(waiting, running) as the store has them."""
-        now = self.store.snapshot().queues[QUEUE]
+        answer = wait_until(self.snapshot, "an answer of the store")
+        assert answer is not None
+        now = answer.queues[QUEUE]
         return now.waiting, now.running
 
     def wait_running(self, number: int) -> None:
@@ -167,7 +187,7 @@ class Stage:
         why = "the worker to consume again"
         wait_until(lambda: self.begun_after(instant), lambda: f"{why}\n{self.processes.logs()}", timeout)
         return (
-            min(entry.at for entry in self.book.entries() if entry.kind == "begin" and entry.at > instant)
+            min(entry.at for entry in self.entries() if entry.kind == "begin" and entry.at > instant)
             - instant
         )
 
@@ -177,7 +197,7 @@ class Stage:
 
     def fences(self) -> list[int]:
         """The fencing token of every attempt that began, in the order of their beginnings."""
-        return [int(entry.info["fence"]) for entry in self.book.entries() if entry.kind == "begin"]
+        return [int(entry.info["fence"]) for entry in self.entries() if entry.kind == "begin"]
 
 
 def bodies(worker: Proc) -> list[ProcessId]:
@@ -232,3 +252,14 @@ def make_stage(
     yield make
     for stage in stages:
         stage.close()
+
+
+Proxied = tuple[Server, Proxy]
+
+
+@pytest.fixture
+def proxied(own_server: OwnServer) -> Iterator[Proxied]:
+    """A server and a proxy in front of it."""
+    server = own_server(options={"appendonly": "yes"})
+    with Proxy(server.url) as proxy:
+        yield server, proxy

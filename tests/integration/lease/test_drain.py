@@ -57,7 +57,7 @@ def test_what_was_given_back_keeps_its_place_and_costs_nothing(make_stage: MakeS
     assert stage.ended(worker) == 0
     stage.worker("solo", 1)
     stage.wait_done(jobs, 30)
-    started = [entry.job for entry in stage.book.entries() if entry.kind == "begin"]
+    started = [entry.job for entry in stage.entries() if entry.kind == "begin"]
     assert started[2:] == jobs[2:], "in the order in which they were sent"
     assert all(stage.begun(job) == 1 for job in jobs)
     stage.wait_empty()

@@ -66,7 +66,7 @@ def test_the_subprocesses_of_a_body_end_with_it(make_stage: MakeStage) -> None:
     worker = stage.worker("prefork", 1)
     stage.send(1, 60.0, task="spawn")
     wait_until(lambda: stage.book.count("spawned") == 1, "the subprocess", 20)
-    (pid,) = [entry.info["pid"] for entry in stage.book.entries() if entry.kind == "spawned"]
+    (pid,) = [entry.info["pid"] for entry in stage.entries() if entry.kind == "spawned"]
     subprocess = identify(pid)
     assert subprocess is not None
     child = bodies(worker)[0]
