@@ -38,6 +38,12 @@ WRAPPED = "tidegate.worker.backend:wrapped"
 SAME = "tidegate.worker.backend:same+tidegate://results"
 
 
+_STORE = """#!lua flags=allow-oom
+if ARGV[1] == '0' then redis.call('SET', KEYS[1], ARGV[2]) else redis.call('SETEX', KEYS[1], ARGV[1], ARGV[2]) end
+redis.call('PUBLISH', KEYS[1], ARGV[2])
+"""
+
+
 class AttemptBackend:
     """Mixin for any Celery backend."""
 
@@ -156,6 +162,15 @@ class StoreBackend(AttemptBackend, RedisBackend):
         Celery would subscribe at each publish, which costs two more commands and, while the server is away, blocks the
         publish for 20 s and more.
         """
+
+    def _set(self, key: str, value: Any, expires: int | None = None) -> None:
+        """Celery's SETEX and PUBLISH in one script that full memory does not stop: a done body must be able to end, or
+        nothing ever frees memory again. Producers are refused long before."""
+        self._store_script(keys=[key], args=[expires or self.expires or 0, value])
+
+    @functools.cached_property
+    def _store_script(self) -> Any:
+        return self.client.register_script(_STORE)
 
     def _get_pool(self, **params: Any) -> Any:
         target = self.fleet.store.target
