@@ -30,6 +30,7 @@ from tidegate.worker.handback import Testament, hand_back, replace_process
 from tidegate.worker.heartbeat import Heartbeat
 from tidegate.worker.keeper import Keeper
 from tidegate.worker.kennel import Kennel
+from tidegate.worker.revive import Reviver
 from tidegate.worker.runtime import Runtime, open_runtime
 from tidegate.worker.stamp import MODE_CHILDREN, MODE_MAIN, Stamp, fence_limit_ns
 from tidegate.worker.tenure import Tenure
@@ -94,6 +95,7 @@ class LeaseKeeping(bootsteps.StartStopStep):
             Flusher(self.store, desk.worker_id, desk.leases),
             drain,
             self.kennel,
+            Reviver(settings),
             self.stamp,
             settings.worker.heartbeat,
         )

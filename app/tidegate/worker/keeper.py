@@ -19,6 +19,7 @@ from tidegate.worker.flush import Flusher
 from tidegate.worker.heartbeat import Heartbeat
 from tidegate.worker.kennel import Kennel
 from tidegate.worker.lease_table import LeaseTable
+from tidegate.worker.revive import Reviver
 from tidegate.worker.stamp import MODE_MAIN, Stamp, boottime_ns
 
 logger = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ class Keeper:
         flusher: Flusher,
         drain: Drain,
         kennel: Kennel,
+        reviver: Reviver,
         stamp: Stamp,
         every: float,
     ) -> None:
@@ -48,6 +50,7 @@ class Keeper:
         self._flusher = flusher
         self._drain = drain
         self._kennel = kennel
+        self._reviver = reviver
         self._stamp = stamp
         self._every = every
         self._stop = threading.Event()
@@ -101,6 +104,7 @@ class Keeper:
             if now >= self._next_pulse:
                 self._next_pulse = now + _PULSE
                 self._pulse()
+        self._reviver.look(now, self._heartbeat.good)
         if now >= self._next_look:
             self._next_look = now + _PULSE
             self._look_around()

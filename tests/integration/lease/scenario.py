@@ -14,7 +14,6 @@ from tests.harness.verifier import Verifier
 from tests.harness.wait import wait_until
 from tests.integration.lease.stage import QUEUE, Stage, bodies
 
-
 #: seconds between the end of a body and its report: it waits 0.2 s for a claim to ride on, and the machine is busy.
 #: What a server forgets is the report
 REPORT_DELAY = 0.5

@@ -23,6 +23,7 @@ from tidegate.worker.heartbeat import Heartbeat
 from tidegate.worker.keeper import Keeper
 from tidegate.worker.kennel import Kennel
 from tidegate.worker.lease_table import LeaseTable
+from tidegate.worker.revive import Reviver
 from tidegate.worker.stamp import MODE_CHILDREN, Stamp, boottime_ns, fence_limit_ns
 from tidegate.worker.tenure import Tenure
 
@@ -60,6 +61,7 @@ class Worker:
             self.flusher,
             self.drain,
             Kennel(self.stamp),
+            Reviver(settings),
             self.stamp,
             BEAT,
         )
