@@ -11,6 +11,9 @@ import pytest
 from tests.harness.processes import Proc
 from tests.integration.worker.stage import POOLS, MakeStage, Sent, Stage
 
+#: one pool in `make test`, all of them in `make test-all`
+EACH = ["prefork", *(pytest.param(pool, marks=pytest.mark.slow) for pool in POOLS if pool != "prefork")]
+
 
 def load(stage: Stage, number: int, seconds: float) -> list[Sent]:
     return [stage.run("nap", seconds) for _ in range(number)]
@@ -36,7 +39,7 @@ def all_once(stage: Stage, sent: list[Sent], *workers: Proc) -> None:
     assert all(worker.alive for worker in workers)
 
 
-@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("pool", EACH)
 def test_script_flush(make_stage: MakeStage, pool: str) -> None:
     stage = make_stage()
     worker, sent = stage.worker(pool), load(stage, 30, 0.05)
@@ -48,7 +51,7 @@ def test_script_flush(make_stage: MakeStage, pool: str) -> None:
     assert worker.text().count("Connected to") == 1
 
 
-@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("pool", EACH)
 def test_every_connection_is_killed(make_stage: MakeStage, pool: str) -> None:
     stage = make_stage()
     worker, sent = stage.worker(pool), load(stage, 30, 0.1)
@@ -60,7 +63,7 @@ def test_every_connection_is_killed(make_stage: MakeStage, pool: str) -> None:
     all_once(stage, sent, worker)
 
 
-@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("pool", EACH)
 def test_the_server_restarts(make_stage: MakeStage, pool: str) -> None:
     stage = make_stage()
     worker, sent = stage.worker(pool), load(stage, 20, 0.3)
@@ -70,6 +73,7 @@ def test_the_server_restarts(make_stage: MakeStage, pool: str) -> None:
     all_once(stage, sent, worker)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pool", POOLS)
 def test_the_server_is_away_for_a_while(make_stage: MakeStage, pool: str) -> None:
     stage = make_stage()
@@ -83,7 +87,7 @@ def test_the_server_is_away_for_a_while(make_stage: MakeStage, pool: str) -> Non
     all_once(stage, sent, worker)
 
 
-@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("pool", EACH)
 def test_full_memory_stops_claims_and_no_worker(make_stage: MakeStage, pool: str) -> None:
     stage = make_stage()
     worker, sent = stage.worker(pool), load(stage, 12, 0.3)
@@ -97,6 +101,7 @@ def test_full_memory_stops_claims_and_no_worker(make_stage: MakeStage, pool: str
     all_once(stage, sent, worker)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pool", POOLS)
 def test_a_server_that_is_read_only_for_a_while(make_stage: MakeStage, pool: str) -> None:
     stage = make_stage()
@@ -109,6 +114,7 @@ def test_a_server_that_is_read_only_for_a_while(make_stage: MakeStage, pool: str
     all_once(stage, sent, worker)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pool", POOLS)
 def test_an_idle_worker_of_a_server_that_is_read_only_for_a_while(make_stage: MakeStage, pool: str) -> None:
     stage = make_stage()

@@ -24,6 +24,7 @@ def test_ten_thousand_jobs_run_once(make_stage: MakeStage) -> None:
     assert stage.counts().depth == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pool", POOLS)
 def test_a_few_hundred_on_each_pool_with_several_leases_each(make_stage: MakeStage, pool: str) -> None:
     stage = make_stage()
