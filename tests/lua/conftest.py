@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import redis
-
 from tests.harness.server import Server
 from tests.lua import leak  # noqa: F401  registers the check
 from tests.lua.limits import Limits
@@ -30,7 +29,9 @@ def make(shared_server: Server, client: redis.Redis, fleet: str) -> Iterator[Mak
     yield make
     if rigs:
         dump = rigs[0].dump()
-        found = [*complaints(dump), *Limits(dump).forgotten(), *Limits(dump).exceeded()] if "meta" in dump else []
+        found = (
+            [*complaints(dump), *Limits(dump).forgotten(), *Limits(dump).exceeded()] if "meta" in dump else []
+        )
         for rig in rigs:
             rig.close()
         assert not found, "\n".join(found)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import redis
-
 from tests.harness import leak
 from tests.lua.truth import kind_of
+
 from tidegate.store.keyspace import Keyspace
 from tidegate.store.script import load
 
@@ -41,9 +41,9 @@ def leftovers(client: redis.Redis, fleet: str) -> list[str]:
 
 def _sweep(client: redis.Redis, prefix: str) -> None:
     """What beat and the workers do about once a second."""
-    meta: dict[bytes, bytes] = client.hgetall(f"{prefix}meta")
+    run = client.hget(f"{prefix}meta", "run")
     for request in range(1, _SWEEPS):
-        arguments: list[Any] = ["leak-check", request, meta[b"run"], 100]
+        arguments: list[Any] = ["leak-check", request, run, 100]
         client.eval(load("promote").source, 1, prefix, *arguments)
         if not next(iter(client.scan_iter(f"{prefix}pass:*", count=1000)), None):
             return

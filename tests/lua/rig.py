@@ -155,6 +155,11 @@ class Rig:
             *pairs,
         )
 
+    def forget_scripts(self) -> None:
+        """The server knows none of our scripts any more, under any name."""
+        self.client.script_flush()
+        self.client.function_flush()
+
     # -- lost replies
 
     def lose_reply(self, meanwhile: Callable[[], object] = lambda: None) -> None:

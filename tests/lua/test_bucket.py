@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-
 from tests.harness.fixtures import delete_fleet
 from tests.harness.server import Server
 from tests.lua.conftest import MakeRig
 from tests.lua.limits import too_many
 from tests.lua.rig import Rig, limit, settings
+
 from tidegate.config import Rate, TenantSettings
 from tidegate.domain.job import OutcomeKind
 

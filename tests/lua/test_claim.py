@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.lua.conftest import MakeRig
 from tests.lua.rig import LEASE, Rig, limit, outcome
+
 from tidegate.domain.job import OutcomeKind, SettleWord
 from tidegate.domain.states import Reason, State
 
@@ -364,7 +365,7 @@ def test_a_lost_claim_gives_only_the_leases_that_still_live(make: MakeRig) -> No
     def meanwhile() -> None:
         leases = sorted(mine.dump()["leases"])
         (job_id, fence) = leases[0].split(":")
-        other.client.script_flush()
+        other.forget_scripts()
         other.store._one("settle", "w1", 1, f"{job_id}:{fence}", "ok", "-", "{}")
 
     mine.lose_reply(meanwhile)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from tests.harness.wait import wait_until
 from tests.lua.conftest import MakeRig
 from tests.lua.rig import Rig, limit
+
 from tidegate.config import QueueSettings, TenantSettings
 from tidegate.domain.errors import StoreRefused
 from tidegate.domain.job import OutcomeKind, Pressure, Priority
@@ -106,8 +106,10 @@ def test_a_key_with_another_body_is_a_conflict(rig: Rig) -> None:
 
 @pytest.mark.parametrize("other", [{"tenant": "b"}, {"task": "other"}, {"idempotency_key": "k2"}])
 def test_the_scope_of_a_key_is_tenant_task_and_key(rig: Rig, other: dict[str, str]) -> None:
-    rig.put("first", **{"tenant": "a", "task": "t", "idempotency_key": "k"})
-    assert kinds(rig.put("second", **{"tenant": "a", "task": "t", "idempotency_key": "k", **other})) == ["Accepted"]
+    rig.put("first", tenant="a", task="t", idempotency_key="k")
+    assert kinds(rig.put("second", **{"tenant": "a", "task": "t", "idempotency_key": "k", **other})) == [
+        "Accepted"
+    ]
 
 
 def test_a_key_of_several_parts_is_not_their_text_joined(rig: Rig) -> None:
@@ -179,7 +181,9 @@ def test_finished_and_dead_jobs_make_room(make: MakeRig) -> None:
     rig = make(queues=DEPTH_3)
     rig.worker()
     rig.put("ok", "cancelled", "undeliverable")
-    for job, kind in zip(rig.take(3), (OutcomeKind.OK, OutcomeKind.CANCELLED, OutcomeKind.UNDELIVERABLE), strict=True):
+    for job, kind in zip(
+        rig.take(3), (OutcomeKind.OK, OutcomeKind.CANCELLED, OutcomeKind.UNDELIVERABLE), strict=True
+    ):
         assert kinds(rig.put("more")) == ["Full"]
         rig.end(job, kind, Reason.UNDECODABLE)
         assert kinds(rig.put("")) == ["Accepted"]
@@ -217,11 +221,20 @@ def test_a_batch_fills_up_and_each_job_has_its_own_verdict(make: MakeRig) -> Non
         rig.job("three"),
         rig.job("elsewhere", queue="second"),
     ]
-    assert kinds(rig.store.enqueue(jobs)) == ["Duplicate", "Accepted", "Conflict", "Accepted", "Full", "Accepted"]
+    assert kinds(rig.store.enqueue(jobs)) == [
+        "Duplicate",
+        "Accepted",
+        "Conflict",
+        "Accepted",
+        "Full",
+        "Accepted",
+    ]
 
 
 def test_a_continuation_is_never_refused_and_counts(make: MakeRig) -> None:
-    rig = make(queues=DEPTH_3, tenants={"default": TenantSettings(max_depth=3, max_concurrency=None, rate=None)})
+    rig = make(
+        queues=DEPTH_3, tenants={"default": TenantSettings(max_depth=3, max_concurrency=None, rate=None)}
+    )
     assert kinds(rig.put("", "", "", "")) == ["Accepted"] * 3 + ["Full"]
     assert kinds(rig.put("op", step="next", continuation=True)) == ["Accepted"]
     assert kinds(rig.put("op", step="next", continuation=True)) == ["Duplicate"]
@@ -307,7 +320,7 @@ def test_a_lost_reply_is_answered_when_the_job_is_long_over(make: MakeRig) -> No
     def meanwhile() -> None:
         for job in worker.take(2):
             worker.end(job)
-        worker.client.script_flush()
+        worker.forget_scripts()
 
     producer.lose_reply(meanwhile)
     assert producer.put("a") == [Accepted("a", 2, Pressure.GREEN)]

@@ -1,4 +1,4 @@
-"""A server that comes back, with or without its last second: nothing is given, judged or repeated until the workers spoke."""
+"""A server that comes back, with or without its last second: nothing is given or judged until the workers spoke."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-
 from tests.harness.fixtures import OwnServer
 from tests.harness.server import AofMark, Server
 from tests.lua.limits import Limits
 from tests.lua.rig import LEASE, Rig, limit, outcome, settings
 from tests.lua.truth import complaints
+
 from tidegate.domain.errors import StoreRefused, StoreUnavailable
 from tidegate.domain.job import ClaimedJob, OutcomeKind, Settled, SettleWord
 from tidegate.domain.states import Reason, State

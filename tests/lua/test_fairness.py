@@ -1,15 +1,15 @@
-"""Tenants in turn: shares of slot-seconds, whatever the number of lanes, the length of the jobs or the order of arrival."""
+"""Tenants in turn: shares of slot-seconds, whatever the number of lanes, the length of jobs, the order of arrival."""
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
 from collections.abc import Mapping
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import pytest
-
 from tests.lua.rig import Rig, limit
+
 from tidegate.domain.job import ClaimedJob
 
 Work = Mapping[str, tuple[int, tuple[str, ...]]]  #: tenant → (length of its jobs in ms, what else they need)
@@ -70,7 +70,7 @@ def weights(rig: Rig, **of: float) -> None:
 
 def test_shares_follow_the_weights(rig: Rig) -> None:
     weights(rig, c=3)
-    share = Shop(rig, 5, {t: (200, ()) for t in "abc"}).share(20_000)
+    share = Shop(rig, 5, dict.fromkeys("abc", (200, ()))).share(20_000)
     assert share == pytest.approx({"a": 0.2, "b": 0.2, "c": 0.6}, abs=0.03)
 
 
@@ -81,7 +81,7 @@ def test_shares_are_of_time_and_not_of_jobs(rig: Rig) -> None:
 
 def test_shares_hold_where_a_shared_resource_is_the_bottleneck(rig: Rig) -> None:
     rig.limits(tenant__c=limit(weight=3), dep=limit(conc=2))
-    share = Shop(rig, 6, {t: (200, ("dep:r",)) for t in "abc"}).share(20_000)
+    share = Shop(rig, 6, dict.fromkeys("abc", (200, ("dep:r",)))).share(20_000)
     assert share == pytest.approx({"a": 0.2, "b": 0.2, "c": 0.6}, abs=0.05)
 
 
@@ -162,4 +162,4 @@ def test_estimates_are_taken_back(rig: Rig) -> None:
 def longest_gap(shop: Shop, tenant: str, begin: int) -> int:
     """Longest time without a start of that tenant since `begin`."""
     times = [begin, *(at for at, who in shop.starts if who == tenant and at >= begin), shop.now]
-    return max(later - earlier for earlier, later in zip(times, times[1:], strict=False))
+    return max(later - earlier for earlier, later in pairwise(times))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.lua.rig import LEASE, Rig, limit
+
 from tidegate.domain.job import ClaimedJob, Effect, LeaseRef, OutcomeKind, SettleWord
 from tidegate.domain.states import Reason, State
 from tidegate.store import ReapReply

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.lua.conftest import MakeRig
 from tests.lua.rig import Rig, limit
+
 from tidegate.domain.job import Priority
 from tidegate.domain.states import State
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.lua.rig import Rig, outcome
+
 from tidegate.domain.job import LeaseRef, OutcomeKind, SettleWord
 from tidegate.domain.states import Reason, State
 
@@ -31,7 +31,21 @@ def test_a_finished_job_leaves_nothing_but_its_name(rig: Rig, kind: OutcomeKind)
     rig.end(rig.one(), kind)
     assert rig.store.job("op") is None
     kinds = {name.partition(":")[0] for name in rig.dump()}
-    assert kinds <= {"meta", "lim", "queues", "cnt", "vt", "hist", "workers", "winfo", "pass", "mean", "rq", "wake", "tick"}
+    assert kinds <= {
+        "meta",
+        "lim",
+        "queues",
+        "cnt",
+        "vt",
+        "hist",
+        "workers",
+        "winfo",
+        "pass",
+        "mean",
+        "rq",
+        "wake",
+        "tick",
+    }
 
 
 def test_a_failed_job_waits_with_its_error(rig: Rig) -> None:
@@ -62,14 +76,21 @@ def test_a_released_job_goes_back_to_its_place_and_is_not_charged(rig: Rig) -> N
     rig.end(second, OutcomeKind.RELEASE)
     rig.end(first, OutcomeKind.RELEASE)
     again = rig.take(3)
-    assert [(job.operation_id, job.attempt, job.charged) for job in again] == [("a", 2, 0), ("b", 2, 0), ("c", 1, 0)]
+    assert [(job.operation_id, job.attempt, job.charged) for job in again] == [
+        ("a", 2, 0),
+        ("b", 2, 0),
+        ("c", 1, 0),
+    ]
     assert again[0].ref.fence > second.ref.fence
 
 
 def test_a_second_report_is_stale(rig: Rig) -> None:
     rig.put("op")
     job = rig.one()
-    assert [rig.end(job), rig.end(job), rig.end(job, OutcomeKind.FAILED)] == [SettleWord.OK, *[SettleWord.STALE] * 2]
+    assert [rig.end(job), rig.end(job), rig.end(job, OutcomeKind.FAILED)] == [
+        SettleWord.OK,
+        *[SettleWord.STALE] * 2,
+    ]
     assert rig.state("op") is State.SUCCEEDED
     assert rig.store.snapshot().stale_reports == 2
 
@@ -110,7 +131,7 @@ def test_a_long_list_is_sent_in_parts_in_order(rig: Rig) -> None:
 def test_a_lost_reply_is_not_a_stale_report(rig: Rig) -> None:
     rig.put("op")
     job = rig.one()
-    rig.lose_reply(rig.client.script_flush)
+    rig.lose_reply(rig.forget_scripts)
     assert rig.end(job) is SettleWord.OK
     assert rig.store.snapshot().stale_reports == 0
 

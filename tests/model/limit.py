@@ -10,7 +10,7 @@ TOKEN = 1_000_000  #: micro-tokens of one start
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What a resource may do. conc, depth: -1 = unlimited; n micro-tokens every d ms (0: no rate); burst: micro-tokens."""
+    """conc, depth: -1 = unlimited; n micro-tokens every d ms (0: no rate); burst in micro-tokens."""
 
     weight: float = 1.0
     conc: int = -1

@@ -138,7 +138,7 @@ class Machine(RuleBasedStateMachine):
         given = [(job.ref.job_id, job.ref.fence, job.attempt) for job in reply.jobs]
         assert given == said.jobs
         assert [word.value for word in reply.words] == said.words
-        assert (reply.more, reply.known) == (said.more, said.known)
+        assert (reply.more, reply.known) == (said.more, said.known), (reply, said)
         self._note(outcomes, said.words)
         for job in reply.jobs:
             self.held.append(job)

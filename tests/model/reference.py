@@ -63,7 +63,7 @@ class Model(Door):
         while len(answer.jobs) < slots and left > 0:
             q = self._next_queue(queues, skip)
             if q is None:
-                return answer
+                break
             left -= 1
             job = self._examine(q, skip)
             if job is None:
@@ -71,8 +71,17 @@ class Model(Door):
             answer.jobs.append((job.id, job.fence, job.n))
             if len(queues) > 1:
                 self._charge_queue(q)
-        answer.more = answer.known and len(answer.jobs) < slots and self._next_queue(queues, skip) is not None
+        if answer.known and len(answer.jobs) < slots:
+            answer.more = self._due_now() if left > 0 else self._next_queue(queues, skip) is not None
         return answer
+
+    def _due_now(self) -> bool:
+        """What came due since the house was kept is not left for the next second."""
+        first = self.due.first()
+        if first is None or first[1] > self.now:
+            return False
+        self.promote(32)
+        return True
 
     def _next_queue(self, queues: Sequence[str], skip: set[str]) -> str | None:
         open_ = [q for q in queues if q not in skip and self.ready[q]]

@@ -15,6 +15,7 @@ from redis.exceptions import (
     BusyLoadingError,
     ConnectionError,
     MasterDownError,
+    NoPermissionError,
     NoScriptError,
     OutOfMemoryError,
     ReadOnlyError,
@@ -82,19 +83,26 @@ class Line:
         whole: set[int] = set()  # scripts that the server does not know: sent as source
         sent = False
         while True:
-            reason = ""
+            reason, unknown = "", False
             try:
                 self._connect(min(_PATIENCE, deadline - time.monotonic()))
                 sent = True
                 for index, reply in zip(open_calls, self._exchange(calls, open_calls, whole), strict=True):
                     if is_unknown(reply):
                         whole.add(index)
+                        unknown = True
+                    elif (
+                        isinstance(reply, NoPermissionError)
+                        and self._engine.functions
+                        and "'fcall'" in str(reply)
+                    ):
+                        self._engine.functions = False  # an ACL without it: scripts do as well
                     elif isinstance(reply, NOT_READY):
                         reason = str(reply)
                     else:
                         replies[index] = reply
                 open_calls = [i for i in open_calls if replies[i] is None]
-                if whole:
+                if unknown:
                     self._load_library()
                 if not open_calls:
                     return replies
