@@ -31,7 +31,7 @@ from tidegate.domain.verdict import Accepted, Duplicate
 from tidegate.transport.publish import body_hash, new_job, refused
 from tidegate.worker.identity import listeners
 from tidegate.worker.serializer import CONTENT_TYPE, encode
-from tidegate.worker.shown import shown
+from tidegate.worker.shown import LEVELS, shown
 
 #: calls that are built, then offered together: eight scripts of a hundred
 CHUNK = 800
@@ -130,6 +130,7 @@ class Mould:
     def __init__(self, sender: Producer, one: Call[Any]) -> None:
         self._fleet = sender.settings.fleet
         self._app = sender.app
+        self._shows = sender.app.conf.task_repr_maxlevels == LEVELS
         self._named = "operation_id" in one.options
         task_id, operation_id, args, kwargs, body = (str(uuid4()) for _ in range(5))
         options = {name: value for name, value in one.options.items() if name not in _SINGLE}
@@ -189,8 +190,7 @@ class Mould:
         )
 
     def _shown(self, value: Any) -> str:
-        text = shown(self._app, value)
-        if text is not None:
+        if self._shows and (text := shown(value)) is not None:
             return text
         amqp, conf = self._app.amqp, self._app.conf
         limit = amqp.argsrepr_maxsize if isinstance(value, tuple) else amqp.kwargsrepr_maxsize

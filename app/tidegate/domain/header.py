@@ -40,6 +40,10 @@ class JobHeader:
         said = ((name, getattr(self, name)) for name in _NAMES)
         return {name: list(value) if isinstance(value, tuple) else value for name, value in said if value}
 
+    def written(self) -> WrittenHeader:
+        """`as_dict`, as the header of a message that is about to be sent."""
+        return WrittenHeader(self)
+
     @classmethod
     def from_dict(cls, raw: object) -> Self:
         """Inverse of `as_dict`; fields it does not know are ignored (they belong to a delivery or a newer release).
@@ -60,6 +64,16 @@ class JobHeader:
             if not known.get(name):
                 raise InvalidJob("missing", f"headers.{HEADER}.{name}", "text")
         return cls(**known)
+
+
+class WrittenHeader(dict[str, Any]):
+    """The JSON form, with the value it was made from: the transport of the same process need not parse it again."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: JobHeader) -> None:
+        super().__init__(value.as_dict())
+        self.value = value
 
 
 _NAMES = tuple(field.name for field in fields(JobHeader))

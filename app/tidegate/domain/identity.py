@@ -41,7 +41,8 @@ def uuid7(now_ms: int, chance: bytes) -> str:
     number = (now_ms & (1 << 48) - 1) << 80 | int.from_bytes(chance, "big")
     number = number & ~(0xF << 76) | 0x7 << 76  # version
     number = number & ~(0x3 << 62) | 0x2 << 62  # variant
-    return str(UUID(int=number))
+    text = f"{number:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def key_text(key: object, where: str = "idempotency_key") -> str:

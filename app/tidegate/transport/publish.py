@@ -30,7 +30,7 @@ from tidegate.domain.errors import (
     TooLarge,
     UnknownQueue,
 )
-from tidegate.domain.header import HEADER, JobHeader
+from tidegate.domain.header import HEADER, JobHeader, WrittenHeader
 from tidegate.domain.identity import canonical, uuid7
 from tidegate.domain.job import Effect, NewJob, Priority
 from tidegate.domain.names import checked_name
@@ -164,7 +164,7 @@ def _header(raw: object, now_ms: int) -> JobHeader:
         raise raw  # found while the header was made, where Celery's signals would have swallowed it
     if raw is None:
         return JobHeader(tenant=DEFAULT_TENANT, operation_id=uuid7(now_ms, os.urandom(10)))
-    return JobHeader.from_dict(raw)
+    return raw.value if isinstance(raw, WrittenHeader) else JobHeader.from_dict(raw)
 
 
 def _delay(eta: object, now_ms: int) -> int:

@@ -24,12 +24,14 @@ from tidegate.worker.context import ambient
 from tidegate.worker.identify import identify, inherited, stamped
 from tidegate.worker.policy import overruled, policy
 from tidegate.worker.said import NAMES, NOTHING, Said
-from tidegate.worker.shown import shown
+from tidegate.worker.shown import LEVELS, shown
 
 _RECEIVER = "tidegate.identity"
 
 #: headers that a fixed task id follows from
 _FIXING = frozenset({"tenant", "idempotency_key", "operation_id"})
+#: options that lead past the queues of the settings
+_ROUTED = ("exchange", "exchange_type", "routing_key", "declare")
 #: options that make a job a step of a canvas
 _CANVAS = ("group_id", "chord", "chain", "link", "link_error")
 
@@ -41,7 +43,15 @@ class Attachment:
     app: Celery
     settings: Settings
     amqp: bool
+    _shows: bool | None = None
     _policies: dict[tuple[str, int], TaskSettings] = field(default_factory=dict)
+
+    @property
+    def shows(self) -> bool:
+        """Whether `shown` may speak for Celery, which has a setting about it; asked once."""
+        if self._shows is None:
+            self._shows = self.app.conf.task_repr_maxlevels == LEVELS
+        return self._shows
 
     def policy(self, name: str, task: Any) -> TaskSettings:
         """What the file and the task say, read once."""
@@ -120,9 +130,14 @@ def _prepare(to: Attachment, name: str, args: Any, kwargs: Any, options: dict[st
         options["queue"] = said.queue
     if task is not None:
         options |= overruled(said, task, options)
-    for option, value in (("argsrepr", args or ()), ("kwargsrepr", kwargs or {})):
-        if options.get(option) is None and (text := shown(to.app, value)) is not None:
-            options[option] = text
+    if to.shows:
+        for option, value in (("argsrepr", args or ()), ("kwargsrepr", kwargs or {})):
+            if options.get(option) is None and (text := shown(value)) is not None:
+                options[option] = text
+    if isinstance(options.get("queue") or "", str) and not any(options.get(word) for word in _ROUTED):
+        options[
+            "declare"
+        ] = ()  # a queue of jobs is declared in the settings; kombu would copy and bind it each time
     return Sending(to, task, call)
 
 
@@ -183,7 +198,7 @@ def _on_publish(body: Any = None, headers: Any = None, **_: Any) -> None:
             del headers[name]
     if isinstance(eta := headers.get("eta"), str):
         headers["eta"] = _with_zone(eta, to.app)
-    headers[HEADER] = header.as_dict()
+    headers[HEADER] = header.written()
 
 
 def _running(app: Celery) -> Any:

@@ -71,7 +71,7 @@ def decode(data: str | bytes | bytearray | memoryview) -> Any:
 
 def register() -> None:
     """Make the serializer known to kombu; again is harmless."""
-    registry.register(NAME, encode, decode, content_type=CONTENT_TYPE, content_encoding="utf-8")  # type: ignore[no-untyped-call]
+    registry.register(NAME, encode, decode, content_type=CONTENT_TYPE, content_encoding="utf-8")
 
 
 def checked(value: Any, where: str) -> Any:
