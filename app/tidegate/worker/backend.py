@@ -166,11 +166,8 @@ class StoreBackend(AttemptBackend, RedisBackend):
     def _set(self, key: str, value: Any, expires: int | None = None) -> None:
         """Celery's SETEX and PUBLISH in one script that full memory does not stop: a done body must be able to end, or
         nothing ever frees memory again. Producers are refused long before."""
-        self._store_script(keys=[key], args=[expires or self.expires or 0, value])
-
-    @functools.cached_property
-    def _store_script(self) -> Any:
-        return self.client.register_script(_STORE)
+        # whole each time: between SCRIPT LOAD and EVALSHA the server may be told to forget its scripts
+        self.client.eval(_STORE, 1, key, expires or self.expires or 0, value)
 
     def _get_pool(self, **params: Any) -> Any:
         target = self.fleet.store.target
