@@ -74,7 +74,7 @@ def _configure(app: Celery) -> None:
         if not conf.value_set_for(name):
             conf[name] = value
     for name, value in celery_settings.forced(fleet.settings, fleet.name).items():
-        conf[name] = value  # one by one: update() would lose to the app's own settings if they have a prefix
+        conf[name] = value
     if conf.task_default_queue not in fleet.settings.queues and not fleet.settings.queues_open:
         conf["task_default_queue"] = "default"
     conf["worker_prefetch_multiplier"] = max(1, conf.worker_prefetch_multiplier)  # 0 is "claim everything"
