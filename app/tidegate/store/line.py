@@ -132,8 +132,8 @@ class Line:
     def command(self, *args: Argument, timeout: float = 2.0, repeat: bool = False) -> Any:
         """One plain command (INFO, WAITAOF). Raises StoreUnavailable; a ResponseError is returned.
 
-        repeat: send it once more if the connection turns out to be dead, as one is after a restart of the server. Not for
-        WAITAOF, which asks about the writes of its own connection.
+        repeat: send it once more if the connection turns out to be dead, as one is after a restart of the server.
+        Not for WAITAOF, which asks about the writes of its own connection.
         """
         try:
             self._connect(timeout)
