@@ -93,6 +93,7 @@ class LeaseKeeping(bootsteps.StartStopStep):
             desk.leases,
             self.heartbeat,
             Flusher(self.store, desk.worker_id, desk.leases),
+            bodies,
             drain,
             self.kennel,
             Reviver(settings),
@@ -125,7 +126,10 @@ class LeaseKeeping(bootsteps.StartStopStep):
                 settings.fleet.release,
             )
         )
-        self.desk.registered = True
+        self._on_known()
+
+    def _on_known(self) -> None:
+        self.desk.registered = True  # claims may begin, or go on
 
     def _replace(self, worker: Any, jobs: tuple[ClaimedJob, ...]) -> None:
         """End this process and its bodies, and hand the given attempts back (handback.py)."""

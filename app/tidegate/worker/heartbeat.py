@@ -19,6 +19,10 @@ from tidegate.worker.stamp import boottime_ns
 logger = logging.getLogger(__name__)
 
 
+def _nothing() -> None:
+    """Nobody wants to know."""
+
+
 @dataclass(slots=True)
 class BeatCounters:
     """What happened in this process since it started; for logs and `stats`."""
@@ -40,13 +44,15 @@ class Heartbeat:
         table: LeaseTable,
         bodies: Bodies,
         announce: Callable[[], None],
+        on_known: Callable[[], None] = _nothing,
     ) -> None:
-        """announce: registers the worker; raises StoreUnavailable or StoreRefused."""
+        """announce: registers the worker; raises StoreUnavailable or StoreRefused. on_known: the store knows it."""
         self._store = store
         self._worker_id = worker_id
         self._table = table
         self._bodies = bodies
         self._announce = announce
+        self._on_known = on_known
         self.counters = BeatCounters()
         #: False while the store does not answer; flushing and reaping wait until it does
         self.good = True
@@ -86,6 +92,7 @@ class Heartbeat:
             self.counters.lost += len(lost)
             self._bodies.kill(self._table.drop(lost), "the store gave the lease to somebody else")
         if reply.known:
+            self._on_known()
             self._table.confirm((ref for ref in asked if ref not in lost), sent_ns)
 
     def _ask(self) -> tuple[ExtendReply, int, tuple[LeaseRef, ...]]:

@@ -13,7 +13,7 @@ import time
 
 from tidegate.domain.errors import StoreRefused, StoreUnavailable
 from tidegate.store import Store
-from tidegate.worker.bodies import leave
+from tidegate.worker.bodies import Bodies, leave
 from tidegate.worker.drain import Drain
 from tidegate.worker.flush import Flusher
 from tidegate.worker.heartbeat import Heartbeat
@@ -38,6 +38,7 @@ class Keeper:
         table: LeaseTable,
         heartbeat: Heartbeat,
         flusher: Flusher,
+        bodies: Bodies,
         drain: Drain,
         kennel: Kennel,
         reviver: Reviver,
@@ -48,6 +49,7 @@ class Keeper:
         self._table = table
         self._heartbeat = heartbeat
         self._flusher = flusher
+        self._bodies = bodies
         self._drain = drain
         self._kennel = kennel
         self._reviver = reviver
@@ -127,6 +129,7 @@ class Keeper:
 
     def _look_around(self) -> None:
         self._kennel.look()
+        self._bodies.look_again()
         kills, _ = self._stamp.fenced()
         if kills != self._kills:
             self._kills = kills

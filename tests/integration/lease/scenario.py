@@ -75,6 +75,21 @@ def freezes(stage: Stage, *, rounds: int, seconds: float, child_rounds: int, lon
         assert all(worker.alive for worker in workers)
 
 
+def freeze_whole(stage: Stage, *, seconds: float) -> None:
+    """Freeze everything of one worker, guards and watchdog included, while another takes over; then thaw it."""
+    worker = stage.worker("prefork", 2)
+    stage.send(2, seconds + 4)
+    stage.wait_running(2)
+    everything = worker.family()
+    for process in everything:
+        freeze(process, stage.book.record_process)
+    stage.worker("prefork", 2)
+    pass_time(seconds)
+    wait_until(lambda: stage.running() == 4, lambda: f"both to run again\n{stage.processes.logs()}", 30)
+    for process in everything:
+        thaw(process, stage.book.record_process)
+
+
 def worked_after(stage: Stage, worker: Proc, instant: float) -> bool:
     """True if a body has begun in this worker since."""
     return any(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -87,12 +88,23 @@ class Stage:
 
     # --- workers
 
-    def worker(self, pool: str = "prefork", concurrency: int = 2, *, prefetch: int = 1) -> Proc:
-        """A worker, ready. It holds up to concurrency x prefetch leases."""
+    def worker(
+        self,
+        pool: str = "prefork",
+        concurrency: int = 2,
+        *,
+        prefetch: int = 1,
+        options: Sequence[str] = (),
+        script: bool = False,
+    ) -> Proc:
+        """A worker, ready. It holds up to concurrency x prefetch leases. script: started as `celery`, not `-m`."""
+        name = f"{uuid.uuid4().hex[:8]}@test"
         argv = celery_worker(
-            "tests.integration.lease.fleet", "-P", pool, "-c", str(concurrency), "-l", "INFO",
-            "--without-gossip", "--without-mingle", "--without-heartbeat", "-n", f"{uuid.uuid4().hex[:8]}@test",
+            "tests.integration.lease.fleet", "-P", pool, "-c", str(concurrency), "-l", "INFO", "-n", name,
+            "--without-gossip", "--without-mingle", "--without-heartbeat", *options,
         )  # fmt: skip
+        if script:
+            argv[:3] = [str(Path(sys.executable).with_name("celery"))]
         return self.processes.spawn_worker(argv, env={**self.env(), "LEDGER_PREFETCH": str(prefetch)})
 
     def env(self) -> dict[str, str]:

@@ -40,6 +40,9 @@ class Killed:
     def kill(self, jobs: Sequence[ClaimedJob], why: str) -> None:
         self.jobs += jobs
 
+    def look_again(self) -> None:
+        pass
+
 
 class Worker:
     """Everything of a worker but Celery and bodies."""
@@ -59,6 +62,7 @@ class Worker:
             self.table,
             self.heartbeat,
             self.flusher,
+            self.bodies,
             self.drain,
             Kennel(self.stamp),
             Reviver(settings),
@@ -176,6 +180,8 @@ def test_a_parked_worker_reports_at_once_and_a_busy_one_within_a_moment(hire: Hi
     )
     assert time.monotonic() - began < 0.15
     worker.table.parked = False
+    beats = worker.heartbeat.counters.good
+    wait_until(lambda: worker.heartbeat.counters.good > beats, "the keeper to be done with the first report")
     worker.table.hand(second.ref)
     began = time.monotonic()
     worker.table.end(Outcome(second.ref, OutcomeKind.OK))

@@ -25,6 +25,18 @@ def test_frozen_workers_overlap_with_nobody(make_stage: MakeStage) -> None:
     scenario.settle_accounts(stage, stage.jobs, timeout=60)
 
 
+def test_a_worker_that_was_frozen_whole_overlaps_for_a_moment_at_most(make_stage: MakeStage) -> None:
+    stage = make_stage(lease=3.0)
+    scenario.freeze_whole(stage, seconds=6.0)
+    stage.wait_done(stage.jobs, 30)
+    stage.wait_empty()
+    overlaps = stage.overlaps()
+    assert all(overlap.since_thaw is not None for overlap in overlaps), "only right after the thaw"
+    # documented bound: one look of the guard (0.1 s); the witness of deaths and a busy machine add to it here
+    assert all(overlap.seconds < 0.3 for overlap in overlaps), overlaps
+    assert all(stage.begun(job) == 2 for job in stage.jobs)
+
+
 @pytest.mark.parametrize("pool", POOLS)
 def test_a_worker_outlives_its_server(make_stage: MakeStage, pool: str) -> None:
     stage = make_stage(lease=15.0)

@@ -99,3 +99,36 @@ def test_a_watchdog_that_somebody_killed_comes_back(make_stage: MakeStage) -> No
     stage.wait_done([job], 10)
     worker.term()
     assert stage.ended(worker) == 0
+
+
+@pytest.mark.slow
+def test_sighup_replaces_the_worker_and_leaves_nothing_of_the_old_one(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    worker = stage.worker("prefork", 1, script=True)  # Celery cannot restart itself under `python -m`
+    before = (*bodies(worker), watchdog(worker))
+    stage.send(1, 1.5)
+    stage.wait_running(1)
+    worker.send(signal.SIGHUP)
+    worker.wait_for_text(" ready.", count=2)
+    wait_until(lambda: gone(*before), "the old children and the old watchdog to end")
+    jobs = stage.send(1, 0.1)
+    stage.wait_done(stage.jobs, 10)
+    assert stage.begun(jobs[0]) == 1
+    assert len(stage.store.snapshot().workers) == 1, "the old one took its leave"
+    assert len(worker.children()) == 2
+
+
+@pytest.mark.slow
+def test_children_that_are_replaced_after_each_task_stay_guarded(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    worker = stage.worker("prefork", 2, options=["--max-tasks-per-child", "1"])
+    jobs = stage.send(6, 0.1)
+    stage.wait_done(jobs, 20)
+    long = stage.send(2, 30.0)
+    stage.wait_running(2)
+    running = bodies(worker)
+    worker.freeze()
+    wait_until(lambda: gone(*running), "the end of both bodies", stage.lease + 1)
+    assert stage.running() == 2
+    assert all(stage.begun(job) == 1 for job in long)
+    worker.thaw()
