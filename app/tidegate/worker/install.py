@@ -19,6 +19,7 @@ from tidegate.worker.task import adopt_all
 
 _STOCK_AMQP = "celery.app.amqp:AMQP"
 _INSTALLED = "_tidegate_fleet"
+_DEFAULTED = "_tidegate_defaulted"  # names of settings that the app left to us
 
 
 def install(app: Celery | None = None, settings: Settings | None = None) -> Celery:
@@ -70,8 +71,10 @@ def _on_finalized(sender: Celery, **_: Any) -> None:
 def _configure(app: Celery) -> None:
     fleet: Binding = getattr(app, _INSTALLED)
     conf = app.conf
+    ours: set[str] = app.__dict__.setdefault(_DEFAULTED, set())
     for name, value in celery_settings.default(fleet.settings).items():
-        if not conf.value_set_for(name):
+        if name in ours or not conf.value_set_for(name):
+            ours.add(name)
             conf[name] = value
     for name, value in celery_settings.forced(fleet.settings, fleet.name).items():
         conf[name] = value

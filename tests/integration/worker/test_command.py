@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
+import tempfile
+import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.harness.processes import environment
+from celery import Celery
+from tests.harness.book import Ledger
+from tests.harness.processes import Processes, environment
+from tests.harness.wait import quietly, wait_until
 from tests.integration.worker.stage import TASKS, MakeStage, Stage
+
+from tidegate import embedded
+from tidegate.config import load
+from tidegate.domain.errors import StoreUnavailable
+from tidegate.worker.install import install
 
 TIDEGATE = [str(Path(sys.executable).with_name("tidegate"))]
 
@@ -93,3 +107,34 @@ def test_celerys_own_command_refuses_pools_without_leases(tmp_path: Path, stage:
     )
     assert "cannot keep leases in the gevent pool" in ended.stderr + ended.stdout
     assert ended.returncode != 0
+
+
+def test_an_embedded_server_that_dies_is_started_again_by_the_worker(
+    tmp_path: Path, ledger: Ledger, processes: Processes
+) -> None:
+    home = Path(tempfile.mkdtemp(prefix="tg-"))  # a unix socket's path is short
+    config = home / "tidegate.toml"
+    config.write_text(f'[fleet]\nname = "e{uuid.uuid4().hex[:8]}"\nimports = ["{TASKS}"]\n[queues.default]\n')
+    processes.spawn_worker([*TIDEGATE, "worker", "--config", str(config), "-P", "threads"], env=ledger.env())
+    app = Celery("producer", set_as_current=False)
+    install(app, load(config, {}))
+    try:
+        assert app.send_task(f"{TASKS}.add", (1, 2)).get(timeout=20) == 3
+        before = embedded.status(home / ".tidegate").endpoint
+        assert before is not None
+        os.kill(before.pid, signal.SIGKILL)
+
+        def revived() -> bool:
+            now = embedded.status(home / ".tidegate").endpoint
+            return now is not None and now.pid != before.pid
+
+        wait_until(revived, processes.logs, 20)
+        sent = wait_until(
+            quietly(lambda: app.send_task(f"{TASKS}.add", (3, 4)), StoreUnavailable), "a publish"
+        )
+        assert sent.get(timeout=30) == 7
+    finally:
+        processes.close()
+        app.close()
+        embedded.stop(home / ".tidegate")
+        shutil.rmtree(home, ignore_errors=True)
