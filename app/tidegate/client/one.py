@@ -29,7 +29,7 @@ def send(sender: Producer, asked: Call[Any]) -> Receipt[Any]:
     finally:
         outbox.reset(token)
     if not told:  # task_always_eager: Celery has run it here
-        return Receipt("", result.id, "accepted", "green", _producer=sender)
+        return Receipt(result.id, result.id, "accepted", "green", _producer=sender, _eager=result)
     job, verdict = told[-1]
     assert isinstance(verdict, Accepted | Duplicate), "the transport raises all others"
     return receipt(job, verdict, sender)

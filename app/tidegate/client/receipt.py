@@ -79,12 +79,15 @@ class Receipt(Generic[R_co]):
     step: str = ""
     queue: str = ""
     _producer: Producer | None = field(default=None, repr=False, compare=False)
+    _eager: Any = field(default=None, repr=False, compare=False)  #: what Celery ran here (task_always_eager)
 
     def state(self) -> State | None:
         """Where the job is now; None if the store has forgotten it (a finished one after fleet.history).
 
         Raises StoreUnavailable.
         """
+        if self._eager is not None:
+            return State.SUCCEEDED if self._eager.successful() else State.FAILED
         return self._sender().fleet.store.state(self.operation_id, self.step)
 
     def result(self, timeout: float | None = None) -> R_co:
@@ -94,6 +97,9 @@ class Receipt(Generic[R_co]):
         result (cancelled, dead letter); NoResult if the task ignores its result or the fleet keeps none;
         StoreUnavailable; RuntimeError inside a task, where waiting for another one would block a slot.
         """
+        if self._eager is not None:
+            eager: R_co = self._eager.get()
+            return eager
         assert_will_not_block()
         sender, found = self._sender(), self.async_result
         if sender.settings.broker.result_backend == "none":

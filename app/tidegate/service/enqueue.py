@@ -18,4 +18,8 @@ def enqueue(
     """As `tidegate.enqueue`, for a fleet named by its settings. Code of tasks is not imported: what only a decorator
     says about the task (`effect`, timeouts) is not known here, what the settings say is.
     """
-    return send(with_settings(settings), Call(task, args, kwargs, options))
+    sender = with_settings(settings)
+    try:
+        return send(sender, Call(task, args, kwargs, options))
+    finally:
+        sender.fleet.close()

@@ -14,7 +14,7 @@ from tests.harness.server import Server
 from tidegate.config import Settings, load
 from tidegate.store import QueueCounts, Store
 from tidegate.worker import identity
-from tidegate.worker.install import install
+from tidegate.worker.install import fleet_of, install
 
 TASKS = "tests.integration.producer.work"
 
@@ -32,6 +32,8 @@ class Shop:
     def open(cls, directory: Path, server: Server, name: str, more: str = "", fleet: str = "") -> Shop:
         """A fleet called `name`. more: further sections of the settings; fleet: further keys of [fleet]."""
         config = directory / "tidegate.toml"
+        # a busy machine is not what these tests are about; those about time-outs set their own
+        fleet = fleet or 'enqueue_timeout = "10s"'
         config.write_text(
             f'[fleet]\nname = "{name}"\nimports = ["{TASKS}"]\n{fleet}\n[broker]\nurl = "{server.url}"\n'
             '[tenants.default]\nmax_concurrency = "unlimited"\nrate = "unlimited"\nmax_depth = "unlimited"\n'
@@ -45,6 +47,7 @@ class Shop:
     def close(self) -> None:
         gc.collect()  # results of Celery unsubscribe when they are collected: while there is a server
         identity.detach(self.app)
+        fleet_of(self.app).close()
         self.store.close()
         self.app.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import pickle
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,7 @@ from tests.integration.producer.shop import Shop
 from tidegate import (
     IdempotencyConflict,
     InvalidJob,
+    NoResult,
     QueueFull,
     TooLarge,
     UnknownQueue,
@@ -224,3 +226,20 @@ def test_the_body_is_stored_as_text(shop: Shop) -> None:
         '[[],{"wort":"Größe 😀"},{"callbacks":null,"errbacks":null,"chain":null,"chord":null}]'
     )
     assert found["properties"]["body_encoding"] is None
+
+
+def test_an_eager_app_runs_the_task_here(shop: Shop) -> None:
+    """Test suites of users switch it on; nothing is sent then."""
+    shop.app.conf.task_always_eager = True
+    receipt = enqueue(call(work.typed, 1, y="b"))
+    assert (receipt.status, receipt.result(timeout=1), receipt.state()) == ("accepted", "1b", State.SUCCEEDED)
+    assert enqueue(work.boom).state() is State.FAILED
+    assert shop.counts().depth == 0
+
+
+def test_a_receipt_can_be_pickled(shop: Shop) -> None:
+    receipt = enqueue("t")
+    copy = pickle.loads(pickle.dumps(receipt))
+    assert copy == receipt
+    with pytest.raises(NoResult, match="another process"):
+        copy.state()

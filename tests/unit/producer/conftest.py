@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from celery import Celery
@@ -16,8 +17,6 @@ from tidegate.worker.install import install
 @pytest.fixture
 def settings() -> Settings:
     """Defaults, under a name of its own: bindings are per fleet."""
-    from dataclasses import replace
-
     plain = Settings()
     return replace(plain, fleet=replace(plain.fleet, name=f"u{uuid.uuid4().hex[:10]}"))
 
