@@ -84,8 +84,19 @@ class Channel(kombu_redis.Channel):
         return super().queue_declare(queue, passive=passive, **options)
 
     def _queue_bind(self, exchange: str, routing_key: str, pattern: Any, queue: str) -> None:
-        if not self._is_own_exchange(exchange, queue):
-            super()._queue_bind(exchange, routing_key, pattern, queue)
+        if self._is_own_exchange(exchange, queue):
+            return
+        if self.typeof(exchange).type == "fanout":
+            # Its messages go to whoever is subscribed, and nobody reads kombu's table of them. The table is also a
+            # write, which full memory refuses: a worker that has to reconnect then would not get past it.
+            self._fanout_queues[queue] = (exchange, routing_key.replace("#", "*"))
+            return
+        super()._queue_bind(exchange, routing_key, pattern, queue)
+
+    def _refresh_bindings(self, queues: list[str]) -> None:
+        bound = [queue for queue in queues if queue not in self._fanout_queues]
+        if bound:
+            super()._refresh_bindings(bound)
 
     def get_table(self, exchange: str) -> list[Any]:
         if self._is_own_exchange(exchange, exchange):

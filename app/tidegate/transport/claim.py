@@ -19,6 +19,7 @@ from tidegate.domain.errors import StoreRefused
 from tidegate.domain.job import ClaimedJob, Outcome
 from tidegate.store import ClaimReply, ClaimRequest
 from tidegate.store.errors import ResponseError
+from tidegate.store.line import Argument
 from tidegate.transport.binding import Desk, LeaseBook
 
 logger = logging.getLogger(__name__)
@@ -44,8 +45,14 @@ class Link(Protocol):
 
     run_id: str
 
-    def send_command(self, *args: Any, **kwargs: Any) -> None: ...
+    def send_packed_command(self, command: list[bytes], check_health: bool = True) -> None: ...
     def read_response(self) -> Any: ...
+
+
+def packed(command: tuple[Argument, ...]) -> bytes:
+    """A command as it goes over the wire (RESP); redis-py's own packing takes a tenth of a worker's time for a job."""
+    words = [word if isinstance(word, bytes) else str(word).encode() for word in command]
+    return b"*%d\r\n" % len(words) + b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in words])
 
 
 class ClaimLoop:
@@ -86,12 +93,13 @@ class ClaimLoop:
         if self._asked:
             command = self._desk.claims.replay(link.run_id)
             if command is not None:
-                link.send_command(*command, check_health=False)
+                link.send_packed_command([packed(command)], check_health=False)
                 return True
             self._forget()
         if self._wait_ms > 0 and not self.leases.unreported():
             self.leases.parked = True
-            link.send_command(*self._desk.claims.wait_command(queues, self._wait_ms), check_health=False)
+            command = self._desk.claims.wait_command(queues, self._wait_ms)
+            link.send_packed_command([packed(command)], check_health=False)
             self._wait_ms = 0
             return True
         self._claim(link, queues, total)
@@ -106,7 +114,7 @@ class ClaimLoop:
         command = self._desk.claims.command(request, link.run_id)
         self._asked = True
         self._sent_ns = self._boottime_ns()
-        link.send_command(*command, check_health=False)
+        link.send_packed_command([packed(command)], check_health=False)
 
     def read(self, link: Link) -> tuple[ClaimedJob, ...]:
         """Take the answer: the new jobs, all of them registered as ours. Errors of the connection pass.

@@ -11,7 +11,6 @@ import sys
 import tempfile
 import uuid
 from pathlib import Path
-from typing import Any
 
 import pytest
 from celery import Celery

@@ -14,7 +14,7 @@ from tidegate.domain.errors import StoreRefused
 from tidegate.domain.job import ClaimedJob, Effect, LeaseRef, Outcome, OutcomeKind, SettleWord
 from tidegate.store import ClaimReply, ClaimRequest
 from tidegate.store.errors import ResponseError
-from tidegate.transport.claim import ClaimLoop
+from tidegate.transport.claim import ClaimLoop, packed
 from tidegate.worker.lease_table import LeaseTable
 
 QUEUES = ("default",)
@@ -104,9 +104,10 @@ class Link:
         self.sent: list[tuple[Any, ...]] = []
         self.answers: Iterator[Any] = iter(())
 
-    def send_command(self, *args: Any, **options: Any) -> None:
-        assert options == {"check_health": False}, "a PING would wait for its answer in the main loop"
-        self.sent.append(args)
+    def send_packed_command(self, command: list[bytes], check_health: bool = True) -> None:
+        assert not check_health, "a PING would wait for its answer in the main loop"
+        words = b"".join(command).split(b"\r\n")[2::2]
+        self.sent.append(tuple(int(word) if word.isdigit() else word.decode() for word in words))
 
     def read_response(self) -> Any:
         answer = next(self.answers)
@@ -288,3 +289,10 @@ def test_a_replayed_answer_counts_from_the_first_time_it_was_asked(
     table.now = 9
     table.turn(ClaimReply())
     assert seen == [5_000_000_000]
+
+
+def test_commands_are_packed_as_the_server_reads_them() -> None:
+    assert (
+        packed(("é", b"\x00\r\n", 12, ""))
+        == b"*4\r\n$2\r\n\xc3\xa9\r\n$3\r\n\x00\r\n\r\n$2\r\n12\r\n$0\r\n\r\n"
+    )
