@@ -21,6 +21,7 @@ from tidegate.domain.job import ClaimedJob, Outcome, OutcomeKind
 from tidegate.domain.states import Reason
 from tidegate.store import Store
 from tidegate.transport import publish
+from tidegate.transport.address import Limits, parameters
 from tidegate.transport.binding import OPTION, Binding, Desk, binding
 from tidegate.transport.claim import ClaimLoop
 from tidegate.transport.delivery import Undeliverable, decode, prepare
@@ -222,8 +223,8 @@ class Channel(kombu_redis.Channel):
             callback(prepare(decode(job.envelope), job, self.desk.server_now_ms()))
         except Undeliverable as error:
             self._bury(job, error.reason, type(error).__name__, error.text)
-        except LINK_ERRORS:
-            leases.end(Outcome(job.ref, OutcomeKind.RELEASE))
+        except (MemoryError, *LINK_ERRORS):
+            leases.end(Outcome(job.ref, OutcomeKind.RELEASE))  # not the message's fault
             raise
         except Exception as error:  # a message nobody foresaw must not end the worker; it is recorded
             logger.exception("job %s of queue %r cannot be delivered", job.ref.job_id, job.queue)
@@ -243,32 +244,13 @@ class Channel(kombu_redis.Channel):
         return functools.partial(kind, global_keyprefix=self.global_keyprefix)
 
     def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:
-        """Where the store is, whatever URL Celery was given; always with a time-out.
-
-        kombu's default is to wait for ever on a connection whose other end is gone.
-        """
-        store = self._open_store()
-        target = store.target
-        params: dict[str, Any] = {
-            "db": target.db,
-            "username": target.username,
-            "password": target.password,
-            "socket_timeout": self.socket_timeout,
-            "max_connections": self.max_connections,
-            "health_check_interval": self.health_check_interval,
-            "protocol": 2,
-        }
-        if target.scheme == "unix":
-            params["path"] = target.path
-        else:
-            params |= {
-                "host": target.host,
-                "port": target.port,
-                "socket_connect_timeout": self.socket_connect_timeout,
-                "socket_keepalive": True,
-            }
-        params["connection_class"] = self._connection_class(store, asynchronous)
-        return params
+        limits = Limits(
+            self.socket_timeout,
+            self.socket_connect_timeout,
+            self.health_check_interval,
+            self.max_connections,
+        )
+        return parameters(self._open_store(), limits, self if asynchronous else None)
 
     def _open_store(self) -> Store:
         try:
@@ -277,22 +259,6 @@ class Channel(kombu_redis.Channel):
             if self.fleet.desk is None:
                 raise
             raise ConnectionError(str(error)) from error  # what makes Celery's worker try again
-
-    def _connection_class(self, store: Store, asynchronous: bool) -> type:
-        base = store.connection_class(store.target.scheme)
-        if not asynchronous:
-            return base
-        channel = self
-
-        class Connection(base):  # type: ignore[misc, valid-type]
-            """kombu's way: the poller must forget a connection that was closed."""
-
-            def disconnect(self, *args: Any, **options: Any) -> None:
-                super().disconnect(*args, **options)
-                if channel._registered:
-                    channel._on_connection_disconnect(self)
-
-        return Connection
 
     # --- the end
 
