@@ -58,7 +58,7 @@ for i = 4, #ARGV, 2 do
     qt = tonumber(qt), at = tonumber(at), deadline = tonumber(deadline), boost = tonumber(boost), known = flags >= 4,
     words = words, body = ARGV[i + 1]}
   local refusal = earlier(a)
-  if not refusal and math.floor(flags / 2) % 2 == 0 then refusal = lib.bound(a.q, a.t) end -- a continuation came in with its first step
+  if not refusal and math.floor(flags / 2) % 2 == 0 then refusal = lib.bound(a.q, a.t, #a.body + 900) end -- a continuation came in with its first step
   verdicts[#verdicts + 1] = refusal or store(a, flags)
 end
 lib.tally_write()
