@@ -57,7 +57,7 @@ def parameters(store: Store, limits: Limits, owner: Owner | None) -> dict[str, A
 
 
 def _polled(kind: type, owner: Owner) -> type:
-    class Connection(kind):  # type: ignore[misc]
+    class Connection(kind):
         """kombu's way: the poller must forget a connection that was closed."""
 
         def disconnect(self, *args: Any, **options: Any) -> None:

@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 LINK_ERRORS: tuple[type[BaseException], ...] = tuple(
     error for error in kombu_redis.Transport.connection_errors if error is not KeyError
 )
+#: what may interrupt a delivery without saying anything about the message
+NOT_ITS_FAULT: tuple[type[BaseException], ...] = (MemoryError, *LINK_ERRORS)
 
 
 class Client(kombu_redis.PrefixedStrictRedis):
@@ -223,8 +225,8 @@ class Channel(kombu_redis.Channel):
             callback(prepare(decode(job.envelope), job, self.desk.server_now_ms()))
         except Undeliverable as error:
             self._bury(job, error.reason, type(error).__name__, error.text)
-        except (MemoryError, *LINK_ERRORS):
-            leases.end(Outcome(job.ref, OutcomeKind.RELEASE))  # not the message's fault
+        except NOT_ITS_FAULT:
+            leases.end(Outcome(job.ref, OutcomeKind.RELEASE))
             raise
         except Exception as error:  # a message nobody foresaw must not end the worker; it is recorded
             logger.exception("job %s of queue %r cannot be delivered", job.ref.job_id, job.queue)

@@ -68,8 +68,9 @@ def prepare(message: dict[str, Any], job: ClaimedJob, now_ms: int) -> dict[str, 
     where = properties.get("delivery_info")
     if not isinstance(where, dict):
         properties["delivery_info"] = where = {"exchange": "", "routing_key": job.queue}
-    # Celery then looks whether an earlier attempt stored its success: worth one read only after an unknown outcome
-    where["redelivered"] = job.crashes > 0
+    # Celery then looks whether an earlier attempt stored its success. Worth one read where one may have run without
+    # a report: it crashed, or it was not charged (given back, or its lease ended before the first heartbeat)
+    where["redelivered"] = job.crashes > 0 or job.attempt > job.charged + 1
     return message
 
 

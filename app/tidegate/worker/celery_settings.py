@@ -46,6 +46,7 @@ def forced(settings: Settings, fleet: str) -> dict[str, Any]:
         "redis_socket_timeout": timeout,
         "redis_socket_connect_timeout": min(2.0, timeout),
         "redis_backend_health_check_interval": None,
+        "task_protocol": 2,
         "task_serializer": serializer.NAME,
         "result_serializer": serializer.NAME,
         "accept_content": [serializer.NAME, "json"],  # remote control and events speak plain JSON

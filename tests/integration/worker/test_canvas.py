@@ -76,3 +76,18 @@ def test_countdown_waits_in_the_store_and_not_in_the_worker(each_pool: Stage) ->
     assert [len(jobs) for jobs in (inspect.reserved() or {}).values()] == [0]
     assert sent.result.get(timeout=20) == 0
     assert each_pool.begun(sent.job) == 1
+
+
+def test_a_failed_attempt_is_no_failure_of_the_canvas(each_pool: Stage) -> None:
+    """Whether it is terminal is the authority's to say: no errback, no next step, no chord body before that."""
+    s, app, job = each_pool.s, each_pool.app, f"never-{uuid.uuid4().hex[:8]}"
+    boom = each_pool.s("end", job, "boom")
+    after = [
+        chain(boom, s("heard", job), app=app).apply_async(link_error=s("heard", job)),
+        chord([boom, s("add", 1, 1)], app=app)(s("heard", job)),
+    ]
+    each_pool.wait(lambda: each_pool.begun(job) == 2, "both attempts")
+    each_pool.wait_idle()
+    each_pool.wait(lambda: after[0].parent.state == "RETRY", "a result that may change")
+    assert [result.state for result in after] == ["PENDING", "PENDING"]
+    assert [note for note in each_pool.notes("heard") if note["job"] == job] == []

@@ -134,4 +134,5 @@ def test_shutdown_by_remote_control(make_stage: MakeStage) -> None:
     stage.app.control.shutdown()
     assert worker.wait(20) == 0
     assert stage.counts().running == 0
+    assert stage.book.count("end") == stage.book.count("begin") >= 1
     assert stage.store.snapshot().workers == ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from celery import chain
 from tests.harness.processes import Proc
 from tests.integration.worker.stage import POOLS, MakeStage, Sent, Stage
 
@@ -134,3 +135,24 @@ def test_a_worker_that_starts_before_its_server(make_stage: MakeStage) -> None:
     worker.wait_for_text("Trying again")
     stage.server.start()
     all_once(stage, sent, worker)
+
+
+@pytest.mark.slow
+def test_a_job_whose_report_was_lost_with_its_worker_does_not_run_again(make_stage: MakeStage) -> None:
+    """Its result was stored: the next attempt finds it, goes on with the chain, and leaves the body alone."""
+    stage = make_stage(worker='lease = "3s"\nheartbeat = "0.5s"')
+    first = stage.worker("prefork", concurrency=1)
+    job, after = "once", "after"
+    result = chain(
+        stage.s("nap", job, 1.0), stage.s("mark", after, immutable=True), app=stage.app
+    ).apply_async()
+    stage.wait_begun(job)
+    first.freeze()  # the child goes on, ends, and stores its result; nobody reads that from its pipe
+    stage.wait(lambda: result.parent.state == "SUCCESS", "the result of the first step")
+    first.kill9()
+    second = stage.worker("prefork", concurrency=1)
+    stage.wait(lambda: result.state == "SUCCESS", "the second step", 30)
+    stage.wait_idle()
+    assert (stage.begun(job), stage.begun(after)) == (1, 1)
+    assert second.alive
+    assert stage.counts().depth == 0

@@ -118,11 +118,14 @@ def test_each_delivery_is_rewritten_for_its_attempt() -> None:
     }
 
 
-@pytest.mark.parametrize(("crashes", "redelivered"), [(0, False), (1, True), (2, True)])
+@pytest.mark.parametrize(
+    ("attempt", "charged", "crashes", "redelivered"),
+    [(1, 0, 0, False), (2, 1, 0, False), (2, 0, 1, True), (2, 1, 1, True), (2, 0, 0, True), (5, 3, 0, True)],
+)
 def test_only_an_unknown_outcome_makes_celery_look_for_a_stored_success(
-    crashes: int, redelivered: bool
+    attempt: int, charged: int, crashes: int, redelivered: bool
 ) -> None:
-    ready = prepare(message(), job(crashes=crashes), NOW)
+    ready = prepare(message(), job(attempt=attempt, charged=charged, crashes=crashes), NOW)
     assert ready["properties"]["delivery_info"]["redelivered"] is redelivered
 
 
