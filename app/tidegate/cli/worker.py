@@ -9,6 +9,8 @@ import click
 
 from tidegate.cli.option import config_option
 from tidegate.config import Pool, Settings, load
+from tidegate.worker.application import application
+from tidegate.worker.install import fleet_of
 
 
 @click.command()
@@ -54,11 +56,6 @@ def _with(settings: Settings, concurrency: int | None, pool: str | None, queues:
 
 
 def _run(settings: Settings, hostname: str | None, loglevel: str) -> None:
-    from tidegate.worker.application import (
-        application,
-    )  # Celery is slow to import, and --help needs none of it
-    from tidegate.worker.install import fleet_of
-
     app = application(settings)
     fleet = fleet_of(app)
     for queue in settings.worker.queues:

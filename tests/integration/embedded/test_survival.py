@@ -81,6 +81,7 @@ def test_ctrl_c_in_the_starters_terminal_does_not_reach_it(data_dir: Path, tmp_p
     """A real terminal: the kernel sends SIGINT to the whole foreground process group, and SIGHUP at its end."""
     pid, terminal = os.forkpty()
     if pid == 0:  # pragma: no cover - becomes the starter
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a test run in the background of a shell ignores it
         os.execv(sys.executable, [*STARTER, str(data_dir), "stay"])
     try:
         with os.fdopen(os.dup(terminal), "rb") as screen:

@@ -142,13 +142,14 @@ def test_a_relative_deadline_counts_from_the_start_of_the_block() -> None:
 def test_contexts_do_not_leak_between_threads_and_tasks() -> None:
     seen: dict[str, str | None] = {}
 
-    async def ask(tenant: str) -> None:
+    async def ask(tenant: str, both_inside: asyncio.Barrier) -> None:
         with context(tenant=tenant):
-            await asyncio.sleep(0)
+            await both_inside.wait()
             seen[tenant] = ambient().tenant
 
     async def both() -> None:
-        await asyncio.gather(ask("a"), ask("b"))
+        both_inside = asyncio.Barrier(2)
+        await asyncio.gather(ask("a", both_inside), ask("b", both_inside))
 
     asyncio.run(both())
     with context(tenant="main"):

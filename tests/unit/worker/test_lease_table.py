@@ -241,9 +241,10 @@ def test_drop_names_the_bodies_to_kill_and_keeps_their_slots() -> None:
     assert table.counters.dropped == 2
 
 
-def test_the_flusher_wakes_up_for_an_outcome() -> None:
+def test_the_flusher_wakes_up_for_an_outcome_that_no_claim_takes_along() -> None:
     table, a = LeaseTable(), job("a")
     table.register([a])
+    table.parked = True
     assert not table.wait_for_outcome(0)
     waiting, woke = threading.Event(), []
 
