@@ -24,7 +24,8 @@ def test_ten_restarts_of_the_server(make_stage: MakeStage, pool: str) -> None:
     stage.wait_running(1)
     assert told(scenario.restarts(stage, cycles=10, down=2.0)) < 10
     assert worker.alive
-    scenario.settle_accounts(stage, stage.jobs, timeout=120)
+    verdict = scenario.settle_accounts(stage, stage.jobs, timeout=120)
+    assert verdict.reruns() == {}, "nothing was killed: nothing runs twice"
 
 
 @pytest.mark.parametrize("pool", POOLS)
@@ -36,7 +37,8 @@ def test_ten_half_open_connections(make_stage: MakeStage, proxied: Proxied, pool
     stage.wait_running(1)
     assert told(scenario.half_opens(stage, proxy, times=10)) < 20
     assert worker.alive
-    scenario.settle_accounts(stage, stage.jobs, timeout=120)
+    verdict = scenario.settle_accounts(stage, stage.jobs, timeout=120)
+    assert verdict.reruns() == {}, "nothing was killed: nothing runs twice"
 
 
 @pytest.mark.parametrize("pool", POOLS)
@@ -47,4 +49,5 @@ def test_twenty_client_kills_within_three_seconds(make_stage: MakeStage, pool: s
     stage.wait_running(1)
     assert told([scenario.client_kills(stage, times=20, within=3.0)]) < 10
     assert worker.alive
-    scenario.settle_accounts(stage, stage.jobs, timeout=120)
+    verdict = scenario.settle_accounts(stage, stage.jobs, timeout=120)
+    assert verdict.reruns() == {}, "nothing was killed: nothing runs twice"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -22,16 +23,16 @@ from .mirror import differences
 from .reference import Model
 
 LEASE = 3_000
-TENANTS, QUEUES, RESOURCES = ("a", "b", "c"), ("default", "mail"), ("dep:s", "key:x", "key:y")
+TENANTS, QUEUES = ("a", "b", "c"), ("default", "mail")
 
 orders = st.builds(
     NewJob,
     queue=st.sampled_from(QUEUES),
     tenant=st.sampled_from(TENANTS),
-    operation_id=st.sampled_from([f"op-{i}" for i in range(12)]),
+    operation_id=st.one_of(st.sampled_from(["op-a", "op-b"]), st.integers(0, 10_000).map("op-{}".format)),
     envelope=st.just(b"{}"),
     step=st.sampled_from(["", "", "s"]),
-    resources=st.lists(st.sampled_from(RESOURCES), max_size=2).map(tuple),
+    resources=st.sampled_from([(), ("dep:s",), ("key:x",), ("dep:s", "key:x"), ("key:x", "key:y")]),
     priority=st.sampled_from([Priority.NORMAL, Priority.NORMAL, Priority.HIGH, Priority.LOW]),
     idempotency_key=st.sampled_from([None, None, None, "k1", "k2"]),
     body_hash=st.sampled_from(["h1", "h1", "h1", "h2"]),
@@ -122,6 +123,11 @@ class Machine(RuleBasedStateMachine):
         self._losing()
         assert self.fleet.store.enqueue(batch) == self.model.enqueue(batch)
 
+    @rule(order=orders, copies=st.integers(2, 4))
+    def enqueue_many(self, order: NewJob, copies: int) -> None:
+        """One lane, several jobs."""
+        self.enqueue([replace(order, step=f"s{i}", idempotency_key=None) for i in range(copies)])
+
     @rule(
         worker=st.sampled_from(["w1", "w1", "w2", "ghost"]),
         queues=st.sampled_from([("default",), ("mail",), QUEUES, QUEUES[::-1]]),
@@ -149,6 +155,18 @@ class Machine(RuleBasedStateMachine):
         if said.known and not said.more and len(given) < slots:
             idle = Limits(self.fleet.dump()).startable(queues)
             assert not idle, f"not work-conserving: {idle}"
+
+    @rule(worker=st.sampled_from(["w1", "w2"]))
+    def claim_all(self, worker: str) -> None:
+        self.claim(worker, QUEUES, 8, [])
+
+    @rule()
+    def all_end(self) -> None:
+        """Whatever runs is done."""
+        live = self._live()
+        if live:
+            words = self.fleet.store.settle([Outcome(ref, OutcomeKind.OK) for ref in live], "w1")
+            assert [word.value for word in words] == [self.model.settle(str(ref), "ok") for ref in live]
 
     @rule(riders=st.lists(ends, min_size=1, max_size=4))
     def settle(self, riders: list[tuple[int, OutcomeKind]]) -> None:
@@ -202,6 +220,11 @@ class Machine(RuleBasedStateMachine):
         self.model.ring(16)
         assert self.fleet.store.promote(most) == self.model.promote(most)
         self.model.sweep(QUEUES)
+
+    @rule()
+    def everybody_dies(self) -> None:
+        """No heartbeat for a lease, and somebody who judges."""
+        self.life(5, [])
 
     @rule(seconds=st.sampled_from([1, 4, 8]), alive=st.lists(st.integers(0, 50), max_size=3))
     def life(self, seconds: int, alive: list[int]) -> None:
@@ -260,10 +283,7 @@ class Machine(RuleBasedStateMachine):
             self.promote(100)
             self.register("w1")
             self.claim("w1", QUEUES, 8, [])
-            words = self.fleet.store.settle([Outcome(ref, OutcomeKind.OK) for ref in self._live()], "w1")
-            for lease in sorted(self.model.leases, key=_number):
-                self.model.settle(lease, "ok")
-            assert {word.value for word in words} <= {"ok"}
+            self.all_end()
             if not any(job.state in "WDR" for job in self.model.jobs.values()):
                 break
         self.nothing_is_wrong()

@@ -47,7 +47,8 @@ def test_a_worker_outlives_its_server(make_stage: MakeStage, pool: str) -> None:
     times.append(scenario.client_kills(stage, times=10, within=1.5))
     assert max(times) < 10
     assert worker.alive
-    scenario.settle_accounts(stage, stage.jobs, timeout=90)
+    verdict = scenario.settle_accounts(stage, stage.jobs, timeout=90)
+    assert verdict.reruns() == {}, "nothing was killed: nothing runs twice"
 
 
 @pytest.mark.parametrize("pool", POOLS)
@@ -61,7 +62,8 @@ def test_a_worker_outlives_connections_that_are_gone_without_a_word(
     stage.wait_running(1)
     assert max(scenario.half_opens(stage, proxy, times=2)) < 20
     assert worker.alive
-    scenario.settle_accounts(stage, stage.jobs, timeout=90)
+    verdict = scenario.settle_accounts(stage, stage.jobs, timeout=90)
+    assert verdict.reruns() == {}, "nothing was killed: nothing runs twice"
 
 
 def test_a_server_that_forgets_its_last_second_costs_no_overlap(make_stage: MakeStage) -> None:

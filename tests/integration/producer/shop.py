@@ -48,6 +48,9 @@ class Shop:
         gc.collect()  # results of Celery unsubscribe when they are collected: while there is a server
         identity.detach(self.app)
         fleet_of(self.app).close()
+        if "client" in vars(self.app.backend):  # Celery leaves its connections to the garbage collector
+            self.app.backend.result_consumer.stop()
+            self.app.backend.client.connection_pool.disconnect()
         self.store.close()
         self.app.close()
 

@@ -1,0 +1,106 @@
+"""Seeded mistakes: one rule of a script broken at a time. A suite that does not notice one of them proves nothing.
+
+The loader replaces a piece of text in every script that contains it (`load(name, mutation)`). A mutated script is
+called by its source, so the library of functions on the server stays as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidegate.store.script import Script, load
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """`old` is replaced by `new` wherever it stands. test: the one test of tests/lua that must fail, if it is named."""
+
+    name: str
+    old: str
+    new: str
+    test: str = ""
+
+    def load(self, command: str) -> Script:
+        """In the place of `tidegate.store.script.load`."""
+        try:
+            return load(command, (self.old, self.new))
+        except ValueError:  # nothing to mutate in this one
+            return load(command)
+
+
+#: the machine finds these
+COMMON = [
+    Mutant("limit off by one", "call('SCARD', P .. 'use:' .. r) >=", "call('SCARD', P .. 'use:' .. r) >"),
+    Mutant("wake dropped", "if who[1] then call('ZADD'", "if false then call('ZADD'"),
+    Mutant(
+        "charge without lease",
+        "  call('ZADD', P .. 'leases', NOW + meta.lease, lease)\n  local p",
+        "  local p",
+    ),
+    Mutant("bucket time moves back", "if NOW > stamp then", "if NOW ~= stamp then"),
+    Mutant("token not taken", "b.tokens = b.tokens - TOKEN", "b.tokens = b.tokens"),
+    Mutant("dedup skipped", "local s = call('GET', P .. 'key:' .. a.key)", "local s = nil"),
+    Mutant("conflict unseen", "if hash ~= a.hash then", "if false then"),
+    Mutant("stale accepted", "lease) == 1 and lib.job_read(id)", "lease) and lib.job_read(id)"),
+    Mutant("tenant turn ignored", "p = p + lib.charged(j) / lib.limit('tenant:' .. t).weight", "p = p + 0"),
+    Mutant(
+        "newcomer starts at nought",
+        "call('ZADD', pass, lib.least_pass(j.q), j.t)",
+        "call('ZADD', pass, 0, j.t)",
+    ),
+    Mutant("uncount forgotten", "meta.key_ttl) end\n  end\n  lib.uncount(j)", "meta.key_ttl) end\n  end"),
+    Mutant(
+        "bound counts what waits only",
+        "depth = w + d + f + call('SCARD', P .. 'use:queue:' .. q)",
+        "depth = w",
+    ),
+    Mutant("timer not set", "if until_ms then call('ZADD'", "if false then call('ZADD'"),
+    Mutant("reply not kept", "'EX', 600)\n  return reply", "'PX', 1)\n  return reply"),
+    Mutant("pulse gap ignored", "if NOW - meta.pulse > 2000 then", "if false then"),
+    Mutant("lost reply charged at once", "j.lost < 2", "j.lost < 0"),
+    Mutant(
+        "expired job started",
+        "  local why = lib.expired(j)\n  if why then\n    lib.leave_head",
+        "  local why\n  if why then\n    lib.leave_head",
+    ),
+]
+
+#: meetings so rare that the machine needs minutes: the test of the rule finds these at once
+RARE = [
+    Mutant(
+        "release charged",
+        "elseif kind == 'release' then",
+        "elseif kind == 'release' then j.charged = j.charged + 1",
+        "test_settle:test_a_released_job_goes_back_to_its_place_and_is_not_charged",
+    ),
+    Mutant(
+        "release keeps its token",
+        "do lib.bucket_refund(r) end",
+        "do local _ = r end",
+        "test_bucket:test_what_was_given_back_before_it_started_gives_its_token_back",
+    ),
+    Mutant(
+        "group closed by another's blocker",
+        "if m == '!' .. r and where == 'same'",
+        "if m:sub(1, 1) == '!'",
+        "test_claim:test_a_group_is_not_closed_by_a_waiter_that_something_else_blocks",
+    ),
+    Mutant(
+        "at most once runs twice",
+        "local again = j.flags % 2 ~= AT_MOST_ONCE",
+        "local again = true",
+        "test_lease:test_a_first_heartbeat_never_came_and_the_body_may_have_started",
+    ),
+]
+
+#: only a server that comes back can show these
+FORGETFUL = [
+    Mutant("epoch not bumped", "meta.run = meta.epoch + 1, 0, RUN", "meta.run = meta.epoch, 0, RUN"),
+    Mutant("hold ignored by claim", "known == 1 and lib.held() == 0 and 4 * n", "known == 1 and 4 * n"),
+    Mutant("report before reassertion", "words[i] = wait and 'held' or", "words[i] ="),
+    Mutant("older attempt wins", "and j.fence < mine.fence", "and j.fence > mine.fence"),
+    Mutant("lost success forgotten", "lib.remember(lib.step_name(mine), S.SUCCEEDED)", "local _"),
+    Mutant("copy kept", "if copy then lib.drop_copy(copy) end", ""),
+]
+
+MUTANTS = [*COMMON, *RARE, *FORGETFUL]
