@@ -96,8 +96,12 @@ class Stage:
         prefetch: int = 1,
         options: Sequence[str] = (),
         script: bool = False,
+        ready: bool = True,
     ) -> Proc:
-        """A worker, ready. It holds up to concurrency x prefetch leases. script: started as `celery`, not `-m`."""
+        """A worker, ready (or only started). It holds up to concurrency x prefetch leases.
+
+        script: started as `celery`, not as `python -m celery`.
+        """
         name = f"{uuid.uuid4().hex[:8]}@test"
         argv = celery_worker(
             "tests.integration.lease.fleet", "-P", pool, "-c", str(concurrency), "-l", "INFO", "-n", name,
@@ -105,7 +109,10 @@ class Stage:
         )  # fmt: skip
         if script:
             argv[:3] = [str(Path(sys.executable).with_name("celery"))]
-        return self.processes.spawn_worker(argv, env={**self.env(), "LEDGER_PREFETCH": str(prefetch)})
+        env = {**self.env(), "LEDGER_PREFETCH": str(prefetch)}
+        if ready:
+            return self.processes.spawn_worker(argv, env=env)
+        return self.processes.spawn(argv, env=env, name="worker")
 
     def env(self) -> dict[str, str]:
         return {"TIDEGATE_CONFIG": str(self.config), **self.book.env()}

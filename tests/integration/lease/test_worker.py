@@ -132,3 +132,18 @@ def test_children_that_are_replaced_after_each_task_stay_guarded(make_stage: Mak
     assert stage.running() == 2
     assert all(stage.begun(job) == 1 for job in long)
     worker.thaw()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_worker_that_starts_before_its_store_waits_for_it(make_stage: MakeStage, pool: str) -> None:
+    stage = make_stage()
+    (job,) = stage.send(1, 0.1)
+    stage.server.stop()
+    worker = stage.worker(pool, 1, ready=False)
+    worker.wait_for_text("Cannot connect to", count=2)
+    stage.server.start()
+    stage.wait_done([job], 20)
+    assert stage.begun(job) == 1
+    worker.term()
+    assert stage.ended(worker) == 0
