@@ -26,7 +26,7 @@ from redis.exceptions import (
 
 from tidegate.domain.errors import StoreUnavailable
 from tidegate.store.connection import Target
-from tidegate.store.script import Script, library
+from tidegate.store.script import Script, library, load
 
 Argument = str | bytes | int
 #: the server is there but cannot serve yet (loading, failing over): as good as no answer
@@ -78,7 +78,9 @@ class Line:
         """
         self._request += 1
         deadline = time.monotonic() + timeout
+        calls = list(calls)
         replies: list[Any] = [None] * len(calls)
+        doubtful: set[int] = set()  # sent on a connection that broke: they may have run
         open_calls = list(range(len(calls)))
         whole: set[int] = set()  # scripts that the server does not know: sent as source
         sent = False
@@ -99,6 +101,16 @@ class Line:
                         self._engine.functions = False  # an ACL without it: scripts do as well
                     elif isinstance(reply, NOT_READY):
                         reason = str(reply)
+                    elif (
+                        isinstance(reply, OutOfMemoryError)
+                        and index in doubtful
+                        and calls[index][0].name == "enqueue"
+                    ):
+                        # full memory refuses the replay, not the question
+                        calls[index] = load("answered"), ()
+                        whole.discard(index)
+                    elif calls[index][0].name == "answered" and reply == [b"none"]:
+                        replies[index] = OutOfMemoryError("nothing was done, and now the memory is full")
                     else:
                         replies[index] = reply
                 open_calls = [i for i in open_calls if replies[i] is None]
@@ -110,6 +122,7 @@ class Line:
                     continue
             except BROKEN as exc:
                 reason = str(exc) or type(exc).__name__
+                doubtful.update(open_calls)
                 self._connection.disconnect()
             except NOT_READY as exc:  # the handshake itself was refused
                 reason = str(exc)

@@ -18,6 +18,7 @@ from types import MappingProxyType
 _ROOT = files("tidegate.store") / "lua"
 _FIELD = re.compile(r"^-- (needs|keys|args|edge|replies):\s*(.*)$")
 COMMANDS = [
+    "answered",
     "claim",
     "clock",
     "configure",
