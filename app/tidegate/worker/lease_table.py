@@ -140,7 +140,9 @@ class LeaseTable:
         if self.tenure is not None:
             self.tenure.over(outcome.ref)
         self._pending.append((self._clock(), outcome))
-        if self.parked or self.draining:  # else it rides on the next claim: waking a thread each time costs more
+        if (
+            self.parked or self.draining
+        ):  # else it rides on the next claim: waking a thread each time costs more
             self._changed.notify_all()
         return True
 
