@@ -59,6 +59,18 @@ def test_an_absent_bucket_is_not_a_full_one(rig: Rig) -> None:
     assert len(rig.take(8)) == 3
 
 
+def test_tokens_that_are_there_stay_when_the_clock_goes_back(rig: Rig) -> None:
+    rig.limits(tenant=limit(rate=(1_000, 1), burst=5 * TOKEN))
+    rig.tick(5_000)
+    rig.put(*[""] * 10)
+    assert len(rig.take(2)) == 2
+    rig.tick(-60_000)
+    rig.put(*[""] * 10)
+    assert len(rig.take(8)) == 3
+    rig.tick(60_000)
+    assert rig.take(8) == (), "the same minute is not paid twice"
+
+
 def test_a_full_bucket_gathers_nothing(rig: Rig) -> None:
     rig.limits(tenant=limit(rate=(1_000, 1), burst=2 * TOKEN))
     rig.put(*[""] * 10)

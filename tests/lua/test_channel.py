@@ -124,6 +124,7 @@ def test_a_flushed_fleet_is_refused(rig: Rig, channel: ClaimChannel, wire: Wire)
     rig.client.delete(meta)
     with pytest.raises(StoreRefused, match="records are gone"):
         claim(channel, wire, request())
+    assert saved
     rig.client.restore(meta, 0, saved)
 
 

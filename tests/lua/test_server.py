@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import redis
@@ -289,3 +291,32 @@ def test_the_distributions_redis_does_the_same(server_rig: ServerRig) -> None:
     rig.live(1_000)
     assert sorted(job.operation_id for job in rig.take(8)) == ["c", "later"]
     assert rig.now == CLOCK + 1_000
+
+
+@pytest.mark.slow
+def test_a_waiting_job_with_a_key_takes_its_body_and_900_bytes(server_rig: ServerRig) -> None:
+    _, rig = server_rig()
+    number, body = 20_000, b"x" * 200
+    rig.put("warm-up", idempotency_key="warm-up")
+    before = rig.client.info("memory")["used_memory"]
+    jobs = [
+        rig.job(
+            str(uuid4()), task="reports.fetch", task_id=str(uuid4()), envelope=body, idempotency_key=f"k{n}"
+        )
+        for n in range(number)
+    ]
+    assert all(isinstance(v, Accepted) for v in rig.store.enqueue(jobs, timeout=60))
+    each = (rig.client.info("memory")["used_memory"] - before) / number
+    assert each <= len(body) + 900
+
+
+def test_threads_share_a_store(server_rig: ServerRig) -> None:
+    _, rig = server_rig()
+
+    def produce(thread: int) -> list[Any]:
+        return [v for n in range(25) for v in rig.store.enqueue([rig.job(f"{thread}-{n}")])]
+
+    with ThreadPoolExecutor(8) as pool:
+        verdicts = [v for part in pool.map(produce, range(8)) for v in part]
+    assert sorted(v.position for v in verdicts) == list(range(1, 201))
+    assert len(rig.dump().jobs) == 200

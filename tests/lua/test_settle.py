@@ -95,6 +95,16 @@ def test_a_second_report_is_stale(rig: Rig) -> None:
     assert rig.store.snapshot().stale_reports == 2
 
 
+def test_a_report_after_a_give_back_is_stale(rig: Rig) -> None:
+    """The record still bears the token; only the lease says who may speak."""
+    rig.put("back", "failed")
+    back, failed = rig.take(2)
+    rig.end(back, OutcomeKind.RELEASE)
+    rig.end(failed, OutcomeKind.FAILED, Reason.ERROR)
+    assert [rig.end(back), rig.end(failed)] == [SettleWord.STALE] * 2
+    assert [rig.state("back"), rig.state("failed")] == [State.WAITING, State.FAILED]
+
+
 def test_an_old_fence_cannot_end_a_new_attempt(rig: Rig) -> None:
     rig.put("op")
     old = rig.one()
