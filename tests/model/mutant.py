@@ -37,17 +37,10 @@ COMMON = [
         "  call('ZADD', P .. 'leases', NOW + meta.lease, lease)\n  local p",
         "  local p",
     ),
-    Mutant("bucket time moves back", "if NOW > stamp then", "if NOW ~= stamp then"),
     Mutant("token not taken", "b.tokens = b.tokens - TOKEN", "b.tokens = b.tokens"),
     Mutant("dedup skipped", "local s = call('GET', P .. 'key:' .. a.key)", "local s = nil"),
     Mutant("conflict unseen", "if hash ~= a.hash then", "if false then"),
-    Mutant("stale accepted", "lease) == 1 and lib.job_read(id)", "lease) and lib.job_read(id)"),
     Mutant("tenant turn ignored", "p = p + lib.charged(j) / lib.limit('tenant:' .. t).weight", "p = p + 0"),
-    Mutant(
-        "newcomer starts at nought",
-        "call('ZADD', pass, lib.least_pass(j.q), j.t)",
-        "call('ZADD', pass, 0, j.t)",
-    ),
     Mutant("uncount forgotten", "meta.key_ttl) end\n  end\n  lib.uncount(j)", "meta.key_ttl) end\n  end"),
     Mutant(
         "bound counts what waits only",
@@ -56,8 +49,6 @@ COMMON = [
     ),
     Mutant("timer not set", "if until_ms then call('ZADD'", "if false then call('ZADD'"),
     Mutant("reply not kept", "'EX', 600)\n  return reply", "'PX', 1)\n  return reply"),
-    Mutant("pulse gap ignored", "if NOW - meta.pulse > 2000 then", "if false then"),
-    Mutant("lost reply charged at once", "j.lost < 2", "j.lost < 0"),
     Mutant(
         "expired job started",
         "  local why = lib.expired(j)\n  if why then\n    lib.leave_head",
@@ -65,8 +56,38 @@ COMMON = [
     ),
 ]
 
-#: meetings so rare that the machine needs minutes: the test of the rule finds these at once
+#: meetings so rare that the machine may need minutes: the test of the rule finds these at once
 RARE = [
+    Mutant(
+        "bucket time moves back",
+        "if NOW > stamp then",
+        "if NOW ~= stamp then",
+        "test_bucket:test_tokens_that_are_there_stay_when_the_clock_goes_back",
+    ),
+    Mutant(
+        "lost reply charged at once",
+        "j.lost < 2",
+        "j.lost < 0",
+        "test_lease:test_a_lost_claim_reply_is_not_charged_twice_and_then_it_is",
+    ),
+    Mutant(
+        "pulse gap ignored",
+        "if NOW - meta.pulse > 2000 then",
+        "if false then",
+        "test_lease:test_after_a_gap_in_the_pulse_nothing_is_judged_for_one_lease",
+    ),
+    Mutant(
+        "newcomer starts at nought",
+        "call('ZADD', pass, lib.least_pass(j.q), j.t)",
+        "call('ZADD', pass, 0, j.t)",
+        "test_fairness:test_a_newcomer_starts_where_the_others_are",
+    ),
+    Mutant(
+        "stale accepted",
+        "lease) == 1 and lib.job_read(id)",
+        "lease) and lib.job_read(id)",
+        "test_settle:test_a_report_after_a_give_back_is_stale",
+    ),
     Mutant(
         "release charged",
         "elseif kind == 'release' then",

@@ -58,19 +58,19 @@ def run(server: Server, how: hypothesis_settings) -> None:
 
 
 def test_scripts_and_model_agree(shared_server: Server) -> None:
-    run(shared_server, hypothesis_settings(max_examples=60, stateful_step_count=40))
+    run(shared_server, hypothesis_settings(max_examples=80, stateful_step_count=40))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_scripts_and_model_agree_for_longer(shared_server: Server) -> None:
-    run(shared_server, hypothesis_settings(max_examples=200, stateful_step_count=50))
+    run(shared_server, hypothesis_settings(max_examples=140, stateful_step_count=50))
 
 
 @pytest.mark.redis
 @pytest.mark.timeout(300)
 def test_scripts_and_model_agree_on_the_distributions_redis(own_server: OwnServer) -> None:
-    run(own_server(Kind.REDIS), hypothesis_settings(max_examples=60, stateful_step_count=40))
+    run(own_server(Kind.REDIS), hypothesis_settings(max_examples=40, stateful_step_count=40))
 
 
 # -- mutants: broken scripts must be found
