@@ -115,6 +115,11 @@ class Subscription(ResultConsumer):
 
     def cancel_for(self, task_id: str) -> None:
         """Unsubscribe; a subscription whose connection is gone has ended by itself."""
+        if (
+            self._pubsub is None or self._pubsub.connection is None
+        ):  # redis-py would connect in order to unsubscribe
+            self.subscribed_to.discard(self._get_key_for_task(task_id))
+            return
         self._leaving.now = True
         try:
             super().cancel_for(task_id)
