@@ -47,7 +47,8 @@ class Refused(TidegateError):
 class QueueFull(Refused):
     """A bound was reached; nothing was enqueued.
 
-    scope: what is full (`queue:NAME`, `tenant:NAME` or `store`); depth and limit: unfinished jobs now and allowed;
+    scope: what is full (`queue:NAME`, `tenant:NAME` or `store`); depth and limit: unfinished jobs now and allowed
+    (0 for the store, whose bound is memory);
     retry_after: seconds after which room is likely.
     """
 
@@ -56,6 +57,11 @@ class QueueFull(Refused):
 
     def __init__(self, scope: str, depth: int, limit: int, retry_after: float) -> None:
         self.scope, self.depth, self.limit, self.retry_after = scope, depth, limit, retry_after
+        if scope == "store":
+            super().__init__(
+                f"the store's memory is full; try again in {retry_after:g} s, or give the server more (maxmemory)"
+            )
+            return
         super().__init__(
             f"{scope} is full ({depth} unfinished of {limit} allowed); "
             f"try again in {retry_after:g} s, or raise its max_depth"
