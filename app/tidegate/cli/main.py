@@ -34,8 +34,16 @@ class CommandLine(click.Group):
         return cast("click.Command", getattr(import_module(module), attribute))
 
     def invoke(self, ctx: click.Context) -> Any:
+        words = [*ctx._protected_args, *ctx.args]  # what was typed: click empties both
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            # an unknown option ends the parsing before --json is read
+            if wants_json(ctx) or "--json" in words:
+                click.echo(
+                    json.dumps({"error": "usage", "message": error.format_message()}, ensure_ascii=False)
+                )
+            raise
         except TidegateError as error:
             if wants_json(ctx):
                 click.echo(json.dumps(error.as_dict(), ensure_ascii=False, default=str))
