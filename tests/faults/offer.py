@@ -91,7 +91,8 @@ class Account:
 
     def write(self, told: Sequence[Told]) -> None:
         """Of jobs that were offered for the first time: nobody may be told that the store knew them."""
-        assert [one for one in told if one.status == "duplicate"] == []
+        known = [one for one in told if one.status == "duplicate"]
+        assert known == [], f"offered for the first time, and the store says it knew them: {known}"
         for one in told:
             if one.status == "accepted":
                 self._accept(one)
