@@ -94,10 +94,13 @@ class Round:
     @property
     def _match(self) -> Match:
         if self.place in (Place.HANDSHAKE, Place.ANY):
-            return None
+            return lambda frame: frame.command not in _SUBSCRIPTION
         name = self.place.value
         return lambda frame: script(frame) == name
 
+
+#: what a subscriber says has no reply of its own
+_SUBSCRIPTION = {"SUBSCRIBE", "UNSUBSCRIBE", "PSUBSCRIBE", "PUNSUBSCRIBE", "PING"}
 
 #: one deal of places: in so many rounds each place comes in this proportion
 _DEAL = (

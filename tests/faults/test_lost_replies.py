@@ -105,11 +105,12 @@ class Trial:
     def _cut_worker(self, one: Round) -> None:
         if one.again is not Again.AT_ONCE:
             self._wait_connected()
-            self.to_worker.refuse()
+            if one.place is not Place.REGISTER:  # which may need a connection of its own
+                self.to_worker.refuse()
+        cut = one.order(self.to_worker)  # before anything that makes the worker say what is to be cut
         if one.place is Place.REGISTER:
             for worker in self.stage.store.snapshot().workers:
                 self.stage.store.unregister(worker.worker_id)  # as if it had been silent for very long
-        cut = one.order(self.to_worker)
         self._offer(one.way, one.jobs)
         for _ in range(60):
             if cut.done.wait(0.5):
