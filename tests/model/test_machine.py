@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 from hypothesis import Phase, Verbosity
 from hypothesis import settings as hypothesis_settings
-from hypothesis.errors import FlakyFailure
+from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 from tests.harness.fixtures import OwnServer, delete_fleet
 from tests.harness.server import Kind, Server
@@ -109,7 +109,7 @@ def each_of(mutants: list[Mutant]) -> pytest.MarkDecorator:
 
 #: what a broken store answers with: wrong facts, or a script that fails; also if it does so on some runs only (its
 #: answers may depend on the server's clock)
-FOUND = (AssertionError, ValueError, TidegateError, FlakyFailure)
+FOUND = (AssertionError, ValueError, TidegateError, Flaky)
 
 
 @pytest.mark.slow
