@@ -40,4 +40,5 @@ def _take(path: Path) -> tuple[int, int, mmap.mmap]:
         memory = mmap.mmap(file.fileno(), _SIZE)
         (taken,) = struct.unpack_from("<Q", memory, 0)
         struct.pack_into("<Q", memory, 0, taken + 1)
+        fcntl.flock(file, fcntl.LOCK_UN)  # the mapping holds the file open, and with it the lock
     return os.getpid(), 8 * (taken + 1), memory

@@ -129,6 +129,8 @@ def _identity() -> tuple[ProcessId, ProcessId]:
     mine = stat(os.getpid())
     if mine is None:
         raise LedgerError("/proc does not know this process")
+    if mine.session == 0:  # the leader is outside of this container: nobody here can see or kill it
+        return mine.id, mine.id
     main = stat(mine.session)
     return mine.id, main.id if main else ProcessId(mine.session, 0)
 

@@ -53,8 +53,11 @@ def counters(dump: Dump) -> Iterator[str]:
         if job.state in UNFINISHED:
             tenants[job.queue][job.tenant] += 1
     for q in dump.get("queues", set()) | set(states):
-        stored = {k: int(v) for k, v in dump.get(f"cnt:{q}", {}).items() if k in "WDFX" and int(v)}
-        yield from differs(f"cnt:{q}", stored, {s: n for s, n in states[q].items() if s != "R"})
+        cnt = {k: int(v) for k, v in dump.get(f"cnt:{q}", {}).items() if int(v)}
+        stored = {k: v for k, v in cnt.items() if k in "DFX"}
+        yield from differs(f"cnt:{q}", stored, {s: n for s, n in states[q].items() if s in "DFX"})
+        unfinished = sum(n for s, n in states[q].items() if s in UNFINISHED)
+        yield from differs(f"in - out of {q}", cnt.get("in", 0) - cnt.get("out", 0), unfinished)
         yield from differs(
             f"td:{q}", {t: int(n) for t, n in dump.get(f"td:{q}", {}).items()}, dict(tenants[q])
         )

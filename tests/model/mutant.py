@@ -44,8 +44,8 @@ COMMON = [
     Mutant("uncount forgotten", "meta.key_ttl) end\n  end\n  lib.uncount(j)", "meta.key_ttl) end\n  end"),
     Mutant(
         "bound counts what waits only",
-        "depth = w + d + f + call('SCARD', P .. 'use:queue:' .. q)",
-        "depth = w",
+        "waiting = n - w, depth = n,",
+        "waiting = n - w, depth = n - w,",
     ),
     Mutant("timer not set", "if until_ms then call('ZADD'", "if false then call('ZADD'"),
     Mutant("reply not kept", "'EX', 600)\n  return reply", "'PX', 1)\n  return reply"),

@@ -62,7 +62,7 @@ def test_scripts_and_model_agree(shared_server: Server) -> None:
     run(shared_server, hypothesis_settings(max_examples=80, stateful_step_count=40))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_scripts_and_model_agree_for_longer(shared_server: Server) -> None:
     run(shared_server, hypothesis_settings(max_examples=140, stateful_step_count=50))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from tidegate.domain.states import Reason, State
 
@@ -66,9 +67,8 @@ class NewJob:
     )
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class LeaseRef:
-    """Names one attempt for the store: job id and fencing token."""
+class LeaseRef(NamedTuple):
+    """Names one attempt for the store: job id and fencing token. A tuple: each job has it hashed a dozen times."""
 
     job_id: str
     fence: int

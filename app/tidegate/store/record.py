@@ -70,7 +70,7 @@ def _split(record: bytes) -> tuple[tuple[int, ...], list[str], bytes]:
     return fields, record[HEADER_BYTES:end].decode("ascii").split(" "), record[end:]
 
 
-def claimed(job_id: str, fence: int, record: bytes) -> ClaimedJob:
+def claimed(job_id: bytes, record: bytes) -> ClaimedJob:
     """A job as the claim script hands it out."""
     (
         (
@@ -80,7 +80,7 @@ def claimed(job_id: str, fence: int, record: bytes) -> ClaimedJob:
             charged,
             crashes,
             _,
-            _,
+            fence,
             eligible,
             _,
             created,
@@ -95,7 +95,7 @@ def claimed(job_id: str, fence: int, record: bytes) -> ClaimedJob:
         body,
     ) = _split(record)
     return ClaimedJob(
-        ref=LeaseRef(job_id, fence),
+        ref=LeaseRef(job_id.decode(), fence),
         queue=decode(words[0]),
         tenant=decode(words[1]),
         operation_id=decode(words[3]),

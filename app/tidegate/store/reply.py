@@ -54,21 +54,21 @@ def rows(raw: Any, word: bytes, url: str) -> Sequence[Any]:
     return found
 
 
-def verdict(job: NewJob, raw: Sequence[Any]) -> Verdict | Held:
+def verdict(job: NewJob, raw: bytes) -> Verdict | Held:
     """One verdict of the enqueue script."""
-    match raw[0]:
-        case b"accepted":
-            return Accepted(job.operation_id, int(raw[1]), _PRESSURES[int(raw[2])])
-        case b"duplicate":
-            return Duplicate(decode(raw[1].decode()), State(raw[2].decode()))
-        case b"conflict":
-            return Conflict(decode(raw[1].decode()))
-        case b"full":
-            return Full(decode_resource(raw[1].decode()), int(raw[2]), int(raw[3]), int(raw[4]) / 1000)
-        case b"closed":
+    match raw.decode().split(" "):
+        case "accepted", position, pressure:
+            return Accepted(job.operation_id, int(position), _PRESSURES[int(pressure)])
+        case "duplicate", operation, state:
+            return Duplicate(decode(operation), State(state))
+        case "conflict", operation:
+            return Conflict(decode(operation))
+        case "full", scope, depth, limit, retry_after:
+            return Full(decode_resource(scope), int(depth), int(limit), int(retry_after) / 1000)
+        case ["closed"]:
             return Closed(job.queue)
-        case b"held":
-            return Held(int(raw[1]))
+        case "held", wait:
+            return Held(int(wait))
     raise AssertionError(raw)
 
 
@@ -85,14 +85,15 @@ def extended(raw: Sequence[Any]) -> ExtendReply:
 
 def claim(raw: Any, url: str) -> ClaimReply:
     """Reply of claim."""
-    _, settled, jobs, more, wait_ms, held_ms, known = checked(raw, url)
+    _, numbers, *jobs = checked(raw, url)
+    more, wait_ms, held_ms, known, *settled = numbers.decode().split(" ")
     return ClaimReply(
-        jobs=tuple(record.claimed(job[0].decode(), int(job[1]), job[2]) for job in jobs),
-        words=tuple(SettleWord(word.decode()) for word in settled),
-        more=bool(more),
+        jobs=tuple(map(record.claimed, jobs[::2], jobs[1::2])),
+        words=tuple(map(SettleWord, settled)),
+        more=more == "1",
         wait_ms=int(wait_ms),
         held_ms=int(held_ms),
-        known=bool(known),
+        known=known == "1",
     )
 
 
@@ -100,13 +101,14 @@ def _counts(raw: Sequence[Any], settings: Settings, now_ms: int) -> tuple[str, Q
     name = decode(raw[0].decode())
     count = {raw[2][i].decode(): int(raw[2][i + 1]) for i in range(0, len(raw[2]), 2)}
     oldest, running, limit = int(raw[1]), int(raw[3]), settings.queue(name).max_depth
-    depth = count.get("W", 0) + count.get("D", 0) + count.get("F", 0) + running
+    delayed, failed = count.get("D", 0), count.get("F", 0)
+    depth = count.get("in", 0) - count.get("out", 0)
     share = depth / limit
     return name, QueueCounts(
-        waiting=count.get("W", 0),
-        delayed=count.get("D", 0),
+        waiting=depth - delayed - failed - running,
+        delayed=delayed,
         running=running,
-        failed=count.get("F", 0),
+        failed=failed,
         dead=count.get("X", 0),
         depth=depth,
         limit=limit,

@@ -43,6 +43,9 @@ class LeaseBook(Protocol):
 class Desk(Protocol):
     """A worker process as its claim connection sees it. It outlives channels and connections."""
 
+    #: set by the channel that consumes: send the next claim now, if one is due
+    ask: Callable[[], None]
+
     @property
     def worker_id(self) -> str: ...
     @property

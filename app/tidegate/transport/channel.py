@@ -144,6 +144,7 @@ class Channel(kombu_redis.Channel):
                     f"{queue!r} holds jobs; only a worker can take one (it needs a lease)"
                 )
             self.claim_loop = self.fleet.loop
+            self.desk.ask = self.ask
         self._active = None
         return super().basic_consume(queue, *args, **options)
 
@@ -181,6 +182,7 @@ class Channel(kombu_redis.Channel):
         if loop is None:
             return bool(super()._brpop_read(**options))
         jobs = list(self._answer(loop))
+        self.ask()
         try:
             while jobs:
                 self._hand_over(jobs.pop(0))
@@ -188,6 +190,16 @@ class Channel(kombu_redis.Channel):
             for job in jobs:  # an error of the connection ended the round: nobody will deliver these any more
                 self.desk.leases.end(Outcome(job.ref, OutcomeKind.RELEASE))
         return True
+
+    def ask(self) -> None:
+        """Send the next request at once, so that the server works on it while this process goes on with what it has."""
+        if self.closed or self._in_poll or self.client.connection._sock is None:  # the poller connects, not we
+            return
+        if self.active_queues and self.qos.can_consume():
+            try:
+                self._brpop_start()
+            except LINK_ERRORS as error:
+                logger.debug("the poller connects again: %s", error)
 
     def _poll_error(self, type: str, **options: Any) -> None:
         if type == "BRPOP" and self.claim_loop is not None:

@@ -34,6 +34,19 @@ FORKING = "celery.concurrency.prefork"
 __all__ = ["FleetConsumer", "control"]
 
 
+def _spare(hub: Any) -> Any:
+    """Celery's prefork pool takes the pipes of all idle children from the event loop at each of its turns, a system call
+    for each; here only those that are in it."""
+    remove_writer = hub.remove_writer
+
+    def remove(fd: int) -> None:
+        if fd in hub.writers:
+            remove_writer(fd)
+
+    hub.remove_writer = remove
+    return hub
+
+
 class FleetConsumer(Consumer):
     """`worker_consumer` of an app with Tidegate."""
 
@@ -44,7 +57,7 @@ class FleetConsumer(Consumer):
                 "Tidegate needs Celery's event loop, which gevent and eventlet replace; use prefork, threads or solo"
             )
         self.desk = open_runtime(fleet)
-        self.desk.hub = hub
+        self.desk.hub = _spare(hub)
         self.desk.forks = type(pool).__module__ == FORKING
         for queue in app.amqp.queues.consume_from:
             fleet.consume(queue)

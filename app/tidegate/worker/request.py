@@ -100,7 +100,9 @@ class FleetRequest(Request):
             hub.call_soon(functools.partial(self.end, ending))
             return
         self.end(ending)
-        if not self.desk.forks and hub is not None:
+        if self.desk.forks:
+            self.desk.ask()
+        elif hub is not None:
             hub.call_soon(noop)  # a thread of the pool must wake the loop: there is a free slot
 
     def on_failure(self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False) -> None:

@@ -36,6 +36,8 @@ class Runtime:
         self.hub: Any = None
         #: called when the store wants this worker to beat at once (reassert, register); any thread
         self.hurry: Callable[[], None] = _nobody
+        #: send the next claim now, if one is due; main loop only (the channel that consumes sets it)
+        self.ask: Callable[[], None] = _nobody
         #: monotonic seconds of the last answer to a claim: whether this worker still consumes
         self.last_reply = 0.0
         self._offset_ms = 0.0

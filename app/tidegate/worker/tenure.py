@@ -28,7 +28,7 @@ class Tenure:
         self._stamp = stamp
         self._clock = clock
         self._since: dict[LeaseRef, int] = {}
-        self._started: set[LeaseRef] = set()
+        self._started: dict[LeaseRef, int] = {}  # -> its tag in the page
 
     def granted(self, refs: Iterable[LeaseRef], sent_ns: int) -> None:
         """A claim sent at `sent_ns` gave us these leases."""
@@ -45,17 +45,18 @@ class Tenure:
         since = self._since.get(ref)
         if since is None or self._clock() - since > self._stamp.limit_ns:
             return False
-        if not self._stamp.admit(lease_tag(str(ref)), since):
+        tag = lease_tag(str(ref))
+        if not self._stamp.admit(tag, since):
             return False
-        self._started.add(ref)
+        self._started[ref] = tag
         return True
 
     def over(self, ref: LeaseRef) -> None:
         """No body runs on this lease any more, and none may start."""
         self._since.pop(ref, None)
-        if ref in self._started:
-            self._started.discard(ref)
-            self._stamp.expel(lease_tag(str(ref)))
+        tag = self._started.pop(ref, None)
+        if tag is not None:
+            self._stamp.expel(tag)
 
     def confirmed(self, refs: Iterable[LeaseRef], sent_ns: int) -> None:
         """A heartbeat sent at `sent_ns` extended these leases."""

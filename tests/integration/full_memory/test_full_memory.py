@@ -80,7 +80,7 @@ def test_a_flood_leaves_room_for_the_claims_that_end_it(stage: Stage) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pool", ["prefork", "threads"])
+@pytest.mark.parametrize("pool", ["prefork", pytest.param("threads", marks=pytest.mark.long)])
 def test_nothing_is_lost_and_nobody_exits(stage: Stage, pool: str) -> None:
     worker = stage.worker(pool)
     (good, good_gate), (bad, bad_gate) = stage.hold(), stage.hold(fails=True)

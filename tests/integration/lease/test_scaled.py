@@ -8,7 +8,8 @@ from tests.integration.lease.stage import MakeStage, Proxied
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
-POOLS = ["prefork", "threads", "solo"]
+#: one pool at every run, all of them in `make long`
+POOLS = ["prefork", *(pytest.param(pool, marks=pytest.mark.long) for pool in ("threads", "solo"))]
 
 
 @pytest.mark.parametrize("spare", [True, False], ids=["another worker alive", "a new worker"])
@@ -19,6 +20,7 @@ def test_a_lost_worker_costs_one_lease_and_a_moment(make_stage: MakeStage, spare
     assert stage.overlaps() == []
 
 
+@pytest.mark.long
 def test_frozen_workers_overlap_with_nobody(make_stage: MakeStage) -> None:
     stage = make_stage(lease=3.0)
     scenario.freezes(stage, rounds=3, seconds=6.0, child_rounds=2, long=9.0)

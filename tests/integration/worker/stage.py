@@ -158,7 +158,7 @@ class Stage:
 
     def wait_idle(self, timeout: float = 20.0) -> None:
         """Until nothing waits and no lease is held."""
-        self.wait(lambda: (self.counts().waiting, self.counts().running) == (0, 0), "nothing to do", timeout)
+        self.wait(lambda: _busy(self.counts()) == 0, "nothing to do", timeout)
 
     def wait_done(self, sent: Sequence[Sent], timeout: float = 30.0) -> None:
         self.wait(
@@ -166,6 +166,11 @@ class Stage:
             f"{len(sent)} jobs done",
             timeout,
         )
+
+
+def _busy(counts: QueueCounts) -> int:
+    """Of one snapshot: between two of them a job may go from running to waiting, and be seen in neither."""
+    return counts.waiting + counts.running
 
 
 class MakeStage(Protocol):

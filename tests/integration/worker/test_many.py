@@ -8,7 +8,7 @@ import pytest
 from tests.integration.worker.stage import POOLS, MakeStage
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_ten_thousand_jobs_run_once(make_stage: MakeStage) -> None:
     stage = make_stage()

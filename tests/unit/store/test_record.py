@@ -51,7 +51,7 @@ def stored(job: NewJob, state: State = State.RUNNING) -> bytes:
 @given(jobs)
 def test_a_claimed_job_is_the_one_that_was_enqueued(job: NewJob) -> None:
     raw = stored(job)
-    got = record.claimed("12", 77, raw)
+    got = record.claimed(b"12", raw)
     assert (got.queue, got.tenant, got.operation_id, got.step) == (
         job.queue,
         job.tenant,

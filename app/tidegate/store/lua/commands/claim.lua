@@ -4,7 +4,7 @@
 -- keys:    prefix
 -- args:    worker, n, number of outcomes, (lease, kind, reason, detail)*, queue*
 -- edge:    WAITING --claim--> RUNNING
--- replies: claimed(words, jobs, more, wait_ms, held_ms, known) | old | lost
+-- replies: claimed("more wait_ms held_ms known word*", (job, record)*) | old | lost
 -- In this order: riders, reap, timers, due, then the tenants in turn. A claim that gives fewer than n and says more = 0 leaves
 -- nothing in its queues that could start now.
 local worker, n = ARGV[4], tonumber(ARGV[5])
@@ -12,13 +12,12 @@ local known = call('ZSCORE', P .. 'workers', worker) and 1 or 0
 
 -- the jobs of an earlier answer that still live, with their bodies
 local function again(last)
-  local jobs = {}
-  for _, lease in ipairs(last[3]) do
-    local id, fence = lease:match('^(%d+):(%d+)$')
-    if call('ZSCORE', P .. 'leases', lease) then jobs[#jobs + 1] = {id, fence, call('GET', P .. 'job:' .. id)} end
+  local reply = {last[1], last[2]}
+  for i = 3, #last do
+    local id = last[i]:match('^%d+')
+    if call('ZSCORE', P .. 'leases', last[i]) then reply[#reply + 1], reply[#reply + 2] = id, call('GET', P .. 'job:' .. id) end
   end
-  last[3] = jobs
-  return last
+  return reply
 end
 
 local last = lib.replayed()
@@ -79,11 +78,14 @@ if left > 0 and #jobs < n then
     if call('SET', tick, worker, 'NX', 'PX', ms) or call('GET', tick) == worker then wait = ms end -- woken early, it asks again
   end
 elseif known == 1 and lib.held() == 0 then
-  local rest = next_queue()
-  if rest and #jobs == n then lib.wake(rest) elseif rest then more = 1 end
+  if #jobs < n then more = next_queue() and 1 or 0 end
+  for _, q in ipairs(#jobs == n and queues or {}) do lib.wake(q) end
 end
 
-local leases = {}
-for i, job in ipairs(jobs) do leases[i] = job[1] .. ':' .. job[2] end
-lib.answer({'claimed', words, leases, more, wait, lib.held(), known})
-return {'claimed', words, jobs, more, wait, lib.held(), known}
+local numbers = table.concat({more, wait, lib.int(lib.held()), known, unpack(words)}, ' ')
+local leases, handed = {}, {}
+for i, j in ipairs(jobs) do
+  leases[i], handed[2 * i - 1], handed[2 * i] = lib.lease_of(j), j.id, j.record
+end
+lib.answer({'claimed', numbers, unpack(leases)})
+return {'claimed', numbers, unpack(handed)}

@@ -6,8 +6,8 @@
 --          flags: 1 at most once, 2 continuation, 4 known operation; words: as in the stored record (lib/job.lua)
 -- edge:    none --enqueue--> WAITING
 -- edge:    none --enqueue--> DELAYED
--- replies: verdicts(accepted(position, pressure) | duplicate(operation, state) | conflict(operation) |
---          full(scope, depth, limit, retry_after_ms) | closed | held(ms))* | old | lost
+-- replies: verdicts("accepted position pressure" | "duplicate operation state" | "conflict operation" |
+--          "full scope depth limit retry_after_ms" | "closed" | "held ms")* | old | lost
 local last = lib.replayed()
 if last then return last end
 
@@ -59,7 +59,7 @@ for i = 4, #ARGV, 2 do
     words = words, body = ARGV[i + 1]}
   local refusal = earlier(a)
   if not refusal and math.floor(flags / 2) % 2 == 0 then refusal = lib.bound(a.q, a.t, #a.body + 900) end -- a continuation came in with its first step
-  verdicts[#verdicts + 1] = refusal or store(a, flags)
+  verdicts[#verdicts + 1] = table.concat(refusal or store(a, flags), ' ')
 end
 lib.tally_write()
 return lib.answer({'verdicts', verdicts})

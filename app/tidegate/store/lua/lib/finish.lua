@@ -11,7 +11,7 @@ function lib.remembered(name) -- the state, as its letter, or nil
 end
 
 function lib.uncount(j) -- no longer among the unfinished jobs of its queue and tenant
-  call('HINCRBY', P .. 'cnt:' .. j.q, 'finished', 1)
+  call('HINCRBY', P .. 'cnt:' .. j.q, 'out', 1)
   if call('HINCRBY', P .. 'td:' .. j.q, j.t, -1) > 0 then return end
   call('HDEL', P .. 'td:' .. j.q, j.t)
   lib.forget_tenant(j.q, j.t)

@@ -38,10 +38,10 @@ end
 
 function lib.score(j) return j.eligible - j.boost end
 
--- The one place where a job changes its state: counters and header together. Running jobs are not counted here: they
--- are the members of use:queue:Q, so a crash cannot leak one.
+-- The one place where a job changes its state: counters and header together. Of the unfinished jobs of a queue (in - out)
+-- the running ones are the members of use:queue:Q, so a crash cannot leak one, and those in no other count wait.
 function lib.count(j, n)
-  if j.state ~= S.RUNNING then call('HINCRBY', P .. 'cnt:' .. j.q, string.char(j.state), n) end
+  if j.state ~= S.RUNNING and j.state ~= S.WAITING then call('HINCRBY', P .. 'cnt:' .. j.q, string.char(j.state), n) end
 end
 
 function lib.move(j, to)

@@ -1,20 +1,19 @@
 -- line: joining and leaving the waiting line of a lane, with the state that goes with it.
 -- needs: lanes
--- the first job of every lane, for the age of a queue's oldest waiting job
-function lib.note_head(lane, q)
-  local _, s = lib.first(P .. 'lane:' .. lane)
-  if s then call('ZADD', P .. 'old:' .. q, s, lane) else call('ZREM', P .. 'old:' .. q, lane) end
-  return s
+-- A place: where a lane stands = lane, q, t, at ('rl' or the resource it is parked on); served = its tenant's turn came.
+function lib.place(lane, q, t)
+  return {lane = lane, q = q, t = t, at = call('HGET', P .. 'lm:' .. lane, 'at')}
 end
 
-function lib.lane_rehead(lane, q, t, at) -- another job is first now: re-score in place, look at its resource once more
-  local s = lib.note_head(lane, q)
-  if at == 'rl' then
-    call('ZADD', P .. 'rl:' .. q .. ':' .. t, s, lane)
-    if lib.tenant_parked(q, t) then lib.event('tenant:' .. t) end
+-- another job, of score s, is first now: re-score in place, look at its resource once more
+function lib.lane_rehead(c, s)
+  call('ZADD', P .. 'old:' .. c.q, s, c.lane) -- the first job of every lane, for the age of a queue's oldest waiting job
+  if c.at == 'rl' then
+    call('ZADD', P .. 'rl:' .. c.q .. ':' .. c.t, s, c.lane)
+    if not c.served and lib.tenant_parked(c.q, c.t) then lib.event('tenant:' .. c.t) end
   else
-    call('ZADD', P .. 'wl:' .. at .. ':' .. q .. ':' .. t, s, lane)
-    lib.event(at)
+    call('ZADD', P .. 'wl:' .. c.at .. ':' .. c.q .. ':' .. c.t, s, c.lane)
+    lib.event(c.at)
   end
 end
 
@@ -28,25 +27,29 @@ function lib.join(j)
     if not lib.rank(pass, j.t) then call('ZADD', pass, lib.least_pass(j.q), j.t) end
     if not j.res then lib.job_words(j, j.record) end
     call('HSET', P .. 'lm:' .. j.lane, 'q', j.q, 't', j.t, 'res', table.concat(j.res, ' '))
-    lib.note_head(j.lane, j.q)
+    call('ZADD', P .. 'old:' .. j.q, lib.score(j), j.lane)
     lib.lane_make_ready(j.lane, j.q, j.t)
   elseif lib.score(j) < least or (lib.score(j) == least and j.id < head) then
-    lib.lane_rehead(j.lane, j.q, j.t, call('HGET', P .. 'lm:' .. j.lane, 'at'))
+    lib.lane_rehead(lib.place(j.lane, j.q, j.t), lib.score(j))
   end
-  if not woken[j.q] and call('EXISTS', P .. 'ready:' .. j.q) == 1 then lib.wake(j.q) end
+  lib.wake(j.q)
 end
 
--- the first job goes out of its lane, which stands at `at`; `rest` = others wait behind it
-function lib.leave_head(lane, q, t, id, at, rest)
-  call('ZREM', P .. 'lane:' .. lane, id)
-  if rest then return lib.lane_rehead(lane, q, t, at) end
-  lib.lane_take_out(lane, q, t, at)
-  call('DEL', P .. 'lm:' .. lane)
-  call('ZREM', P .. 'old:' .. q, lane)
+function lib.two(lane) -- the first job of a lane, and the score of the one behind it
+  local z = call('ZRANGE', P .. 'lane:' .. lane, 0, 1, 'WITHSCORES')
+  return z[1], z[4]
+end
+
+function lib.leave_head(c, id, s) -- the first job goes out of its lane; s: score of the next one, or nil
+  call('ZREM', P .. 'lane:' .. c.lane, id)
+  if s then return lib.lane_rehead(c, s) end
+  lib.lane_take_out(c.lane, c.q, c.t, c.at)
+  call('DEL', P .. 'lm:' .. c.lane)
+  call('ZREM', P .. 'old:' .. c.q, c.lane)
 end
 
 function lib.leave(lane, q, t, id) -- a waiting job goes out of its lane, wherever it stands
-  local z = call('ZRANGE', P .. 'lane:' .. lane, 0, 1)
-  if z[1] ~= id then return call('ZREM', P .. 'lane:' .. lane, id) end
-  lib.leave_head(lane, q, t, id, call('HGET', P .. 'lm:' .. lane, 'at'), z[2])
+  local first, s = lib.two(lane)
+  if first ~= id then return call('ZREM', P .. 'lane:' .. lane, id) end
+  lib.leave_head(lib.place(lane, q, t), id, s)
 end

@@ -2,7 +2,7 @@
 -- needs: limits tally
 -- When room is likely: the time one job needed to finish lately, judged between two refusals at least a second apart.
 function lib.retry_after(q)
-  local c = call('HMGET', P .. 'cnt:' .. q, 'finished', 'seen_at', 'seen', 'pace')
+  local c = call('HMGET', P .. 'cnt:' .. q, 'out', 'seen_at', 'seen', 'pace')
   local done, at, seen, pace = tonumber(c[1] or 0), tonumber(c[2] or 0), tonumber(c[3] or 0), tonumber(c[4] or 1000)
   if NOW - at >= 1000 then
     if at > 0 then pace = done > seen and (NOW - at) / (done - seen) or pace * 2 end
@@ -17,7 +17,7 @@ end
 local room -- bytes left below the mark of 85 %, as far as this call knows
 function lib.begin_pressure()
   room = math.huge
-  local bytes, again = 0, tonumber(call('HGET', META, 'memory_at') or 0)
+  local bytes, again = 0, meta.memory_at
   for i = 5, #ARGV, 2 do bytes = bytes + #ARGV[i] end
   if bytes < 100000 and NOW < again and again - NOW <= 1000 then return end
   local info = redis.pcall('INFO', 'memory')

@@ -9,6 +9,7 @@ function lib.recreate(j, record) -- the enqueue itself was in the lost second
   call('SET', P .. 'job:' .. j.id, record)
   call('SET', P .. 'ix:' .. lib.step_name(j), j.id)
   lib.give_back_key(j)
+  call('HINCRBY', P .. 'cnt:' .. j.q, 'in', 1)
   call('HINCRBY', P .. 'td:' .. j.q, j.t, 1)
   call('SADD', P .. 'queues', j.q)
   if not lib.rank(P .. 'pass:' .. j.q, j.t) then call('ZADD', P .. 'pass:' .. j.q, lib.least_pass(j.q), j.t) end
@@ -26,6 +27,7 @@ function lib.drop_copy(j)
   lib.clear_due(j)
   lib.count(j, -1)
   call('UNLINK', P .. 'job:' .. j.id)
+  call('HINCRBY', P .. 'cnt:' .. j.q, 'in', -1)
   call('HINCRBY', P .. 'td:' .. j.q, j.t, -1)
 end
 

@@ -16,9 +16,12 @@ function lib.tenant_parked(q, t) return call('SISMEMBER', P .. 'wq:tenant:' .. t
 
 function lib.wake(q) -- a token only shortens a wait; what is ready is a state, so no token can be lost
   if woken[q] then return end
-  woken[q] = true
   local key = P .. 'wake:' .. q
-  if call('LLEN', key) < 32 then call('LPUSH', key, '1') end
+  if call('LLEN', key) < 32 then
+    if call('EXISTS', P .. 'ready:' .. q) == 0 then return end
+    call('LPUSH', key, '1')
+  end
+  woken[q] = true
 end
 
 function lib.tenant_ready(q, t)
