@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -83,8 +83,7 @@ class LeaseRef(NamedTuple):
         return cls(job_id, int(fence))
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedJob:
+class ClaimedJob(NamedTuple):
     """One job handed to a worker, with the right to run one attempt of it."""
 
     ref: LeaseRef
@@ -104,9 +103,7 @@ class ClaimedJob:
     attempt_timeout_ms: int  #: 0 = none
     effect: Effect
     envelope: bytes
-    record: bytes = field(
-        repr=False
-    )  #: as stored, kept by the worker to reassert the lease after a lost second
+    record: bytes  #: as stored, kept by the worker to reassert the lease after a lost second
 
     @property
     def head(self) -> bytes:
@@ -126,8 +123,7 @@ class OutcomeKind(Enum):
     UNDELIVERABLE = "undeliverable"  #: no worker can ever run these bytes: dead letter
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The one report about the end of one attempt. `detail` is JSON text (error class, message, traceback, code)."""
 
     ref: LeaseRef
@@ -137,8 +133,7 @@ class Outcome:
     not_before_ms: int = 0  #: a task's own wish (`retry(countdown=)`), for the authority
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(NamedTuple):
     """An accepted outcome as a worker remembers it for a few seconds, in case the server forgets its last second."""
 
     head: bytes  #: ClaimedJob.head

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidegate.domain.job import ClaimedJob, LeaseRef, Outcome, Pressure, SettleWord
 from tidegate.store.keyspace import encode
@@ -14,8 +15,7 @@ MAX_OUTCOMES = 32  #: outcomes of one claim or settle
 MAX_ENQUEUE = 100  #: jobs of one enqueue script
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimRequest:
+class ClaimRequest(NamedTuple):
     """Ask for up to `slots` jobs (0 = only bring outcomes and keep the house) and bring outcomes along."""
 
     worker_id: str
@@ -42,8 +42,7 @@ def outcome_arguments(outcomes: tuple[Outcome, ...] | list[Outcome]) -> list[Arg
     return flat
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimReply:
+class ClaimReply(NamedTuple):
     """jobs: with leases. words: one per riding outcome. more: claim again at once. wait_ms: until the next claim.
 
     held_ms > 0: the server came back and waits for its workers; reassert. known False: register first.

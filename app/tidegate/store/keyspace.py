@@ -17,12 +17,16 @@ def encode(name: str) -> str:
     """A user's name as one safe word; the empty name is `-` (and `-` itself is written out)."""
     if not name:
         return "-"
+    if name.isalnum() and name.isascii():
+        return name
     return "%2D" if name == "-" else quote(name, safe="@+")
 
 
 def decode(word: str) -> str:
     """Inverse of `encode`."""
-    return "" if word == "-" else unquote(word)
+    if "%" not in word:
+        return "" if word == "-" else word
+    return unquote(word)
 
 
 def encode_resource(name: str) -> str:

@@ -17,6 +17,7 @@ from tidegate.store.call import ClaimReply, ExtendReply, QueueCounts, Snapshot, 
 from tidegate.store.keyspace import decode, decode_resource
 from tidegate.store.start import EPOCH_BASE
 
+_WORDS = {word.value: word for word in SettleWord}
 _PRESSURES = (Pressure.GREEN, Pressure.YELLOW, Pressure.RED)
 
 
@@ -89,7 +90,7 @@ def claim(raw: Any, url: str) -> ClaimReply:
     more, wait_ms, held_ms, known, *settled = numbers.decode().split(" ")
     return ClaimReply(
         jobs=tuple(map(record.claimed, jobs[::2], jobs[1::2])),
-        words=tuple(map(SettleWord, settled)),
+        words=tuple(_WORDS[word] for word in settled),
         more=more == "1",
         wait_ms=int(wait_ms),
         held_ms=int(held_ms),

@@ -15,6 +15,7 @@ from typing import Any
 from tidegate.domain.header import HEADER, delivery_header
 from tidegate.domain.job import ClaimedJob
 from tidegate.domain.states import Reason
+from tidegate.transport.envelope import whole
 
 
 class Undeliverable(Exception):
@@ -38,6 +39,7 @@ def decode(envelope: bytes) -> dict[str, Any]:
         raise Undeliverable(Reason.UNDECODABLE, "nested too deeply") from error
     if not isinstance(message, dict):
         raise Undeliverable(Reason.INVALID_MESSAGE, f"a JSON {type(message).__name__}, not a message")
+    message = whole(message)
     for name, kinds in _SHAPE.items():
         if not isinstance(message.get(name), kinds):
             raise Undeliverable(Reason.INVALID_MESSAGE, f"{name!r} is missing or of the wrong type")

@@ -38,6 +38,7 @@ from tidegate.domain.priority import from_integer, parse_priority
 from tidegate.domain.verdict import Accepted, Closed, Conflict, Duplicate, Full, Verdict
 from tidegate.store import Store
 from tidegate.transport.binding import nearest
+from tidegate.transport.envelope import slim
 
 DEFAULT_TENANT: Final = "default"
 
@@ -46,7 +47,7 @@ _CONTENT_TYPES = frozenset(
     {"application/x-tidegate+json", "application/json", "text/plain", "application/data"}
 )
 #: what is kept of our header in the stored message; the rest lives in the record
-_KEPT = ("tenant", "operation_id", "step", "deadline", "cost")
+_KEPT = ("cost",)
 
 #: properties that say again what the record or the headers say
 _NOT_STORED = ("expiration", "argsrepr", "kwargsrepr")
@@ -213,9 +214,8 @@ def _body(message: Mapping[str, Any], encoding: Any) -> tuple[str, Any]:
 def _envelope(
     message: Mapping[str, Any], body: str, headers: dict[str, Any], properties: dict[str, Any], limit: int
 ) -> bytes:
-    whole = {**message, "body": body, "headers": headers, "properties": properties}
     try:
-        envelope = _encode(whole).encode()
+        envelope = _encode(slim({**message, "body": body, "headers": headers, "properties": properties})).encode()
     except (TypeError, ValueError) as error:
         raise InvalidJob(f"not JSON ({error})", "headers", "what JSON can carry") from None
     if len(envelope) > limit:
