@@ -70,7 +70,7 @@ def _marks(model: Model, dump: Dump) -> Iterator[str]:
     yield from _differs("workers", dump.get("workers", {}), model.workers)
     history = {f"{op} {step or '-'}": at * 256 + ord(s) for (op, step), (at, s) in model.history.items()}
     yield from _differs("hist", dump.get("hist", {}), history)
-    finished = {q: int(table.get("finished", 0)) for q, table in dump.below("cnt").items()}
+    finished = {q: int(table.get("out", 0)) for q, table in dump.below("cnt").items()}
     yield from _differs("finished", {q: n for q, n in finished.items() if n}, dict(+model.finished))
     meta = dump["meta"]
     counts = {k: int(meta.get(k, 0)) for k in ("stale", "expired", "job", "fence", "pulse", "judge", "clock")}

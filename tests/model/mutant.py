@@ -47,7 +47,7 @@ COMMON = [
         "waiting = n - w, depth = n,",
         "waiting = n - w, depth = n - w,",
     ),
-    Mutant("timer not set", "if until_ms then call('ZADD'", "if false then call('ZADD'"),
+    Mutant("timer not set", "if until_ms then\n", "if false then\n"),
     Mutant("reply not kept", "'EX', 600)\n  return reply", "'PX', 1)\n  return reply"),
     Mutant(
         "expired job started",

@@ -86,10 +86,20 @@ def extended(raw: Sequence[Any]) -> ExtendReply:
 
 def claim(raw: Any, url: str) -> ClaimReply:
     """Reply of claim."""
-    _, numbers, *jobs = checked(raw, url)
-    more, wait_ms, held_ms, known, *settled = numbers.decode().split(" ")
+    text: bytes = raw if isinstance(raw, bytes) else checked(raw, url)
+    end = text.find(b"\n")
+    numbers = text[:end] if end > 0 else text
+    _, more, wait_ms, held_ms, known, *settled = numbers.decode().split(" ")
+    jobs = []
+    while end > 0:
+        at = text.index(b"\n", end + 1)
+        job_id, size = text[end + 1 : at].split(b" ")
+        end = at + 1 + int(size)
+        jobs.append(record.claimed(job_id, text[at + 1 : end]))
+        if end == len(text):
+            break
     return ClaimReply(
-        jobs=tuple(map(record.claimed, jobs[::2], jobs[1::2])),
+        jobs=tuple(jobs),
         words=tuple(_WORDS[word] for word in settled),
         more=more == "1",
         wait_ms=int(wait_ms),

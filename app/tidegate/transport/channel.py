@@ -163,12 +163,17 @@ class Channel(kombu_redis.Channel):
         assert self.fleet.desk is not None, "only a worker claims"
         return self.fleet.desk
 
+    @property
+    def _link(self) -> Any:
+        """The connection for claims; kombu's own way to `client` takes a lock each time."""
+        return (self.__dict__.get("client") or self.client).connection
+
     def _brpop_start(self, timeout: float | None = None) -> None:
         loop = self.claim_loop
         if loop is None:
             super()._brpop_start(timeout)
             return
-        link = self.client.connection
+        link = self._link
         try:
             if loop.start(link, tuple(filter(self.fleet.is_task_queue, self.active_queues)), self.qos.total):
                 self._in_poll = link
@@ -193,7 +198,7 @@ class Channel(kombu_redis.Channel):
 
     def ask(self) -> None:
         """Send the next request at once, so that the server works on it while this process goes on with what it has."""
-        if self.closed or self._in_poll or self.client.connection._sock is None:  # the poller connects, not we
+        if self.closed or self._in_poll or self._link._sock is None:  # the poller connects, not we
             return
         if self.active_queues and self.qos.can_consume():
             try:
@@ -208,7 +213,7 @@ class Channel(kombu_redis.Channel):
             super()._poll_error(type, **options)
 
     def _answer(self, loop: ClaimLoop) -> tuple[ClaimedJob, ...]:
-        link = self.client.connection
+        link = self._link
         try:
             return loop.read(link)
         except LINK_ERRORS:

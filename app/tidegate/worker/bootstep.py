@@ -34,6 +34,7 @@ from tidegate.worker.revive import Reviver
 from tidegate.worker.runtime import Runtime, open_runtime
 from tidegate.worker.stamp import MODE_CHILDREN, MODE_MAIN, Stamp, fence_limit_ns
 from tidegate.worker.tenure import Tenure
+from tidegate.worker.time_limit import TimeLimits
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +63,7 @@ class LeaseKeeping(bootsteps.StartStopStep):
         self.kennel = Kennel(self.stamp)
         self.keeper: Keeper | None = None
         self._finished = False
+        self._limits = TimeLimits()
         if self.forks:
             if worker.pool_start_method != "fork":
                 raise ImproperlyConfigured(
@@ -107,6 +109,11 @@ class LeaseKeeping(bootsteps.StartStopStep):
         drain.install()
         signals.worker_shutdown.connect(self._on_shutdown, sender=worker, weak=False)
         atexit.register(self._finish)
+
+    def register_with_event_loop(self, worker: Any, hub: Any) -> None:
+        """Celery asks the steps in reverse order, so the pool makes its handlers after this."""
+        if self.forks:
+            hub.call_soon(self._limits.attach, worker.pool._pool, hub)
 
     def stop(self, worker: Any) -> None:
         """Nothing yet: Celery stops this step before it waits for the pool, and running bodies need their leases."""

@@ -4,20 +4,26 @@
 -- keys:    prefix
 -- args:    worker, n, number of outcomes, (lease, kind, reason, detail)*, queue*
 -- edge:    WAITING --claim--> RUNNING
--- replies: claimed("more wait_ms held_ms known word*", (job, record)*) | old | lost
+-- replies: claimed(one text: "more wait_ms held_ms known word*", for each job "id size" and its record) | old | lost
 -- In this order: riders, reap, timers, due, then the tenants in turn. A claim that gives fewer than n and says more = 0 leaves
 -- nothing in its queues that could start now.
 local worker, n = ARGV[4], tonumber(ARGV[5])
 local known = call('ZSCORE', P .. 'workers', worker) and 1 or 0
 
+local function text_of(numbers, jobs) -- one text: a client reads it in one piece
+  local parts = {'claimed ' .. numbers}
+  for _, j in ipairs(jobs) do parts[#parts + 1] = j.id .. ' ' .. #j.record .. '\n' .. j.record end
+  return table.concat(parts, '\n')
+end
+
 -- the jobs of an earlier answer that still live, with their bodies
 local function again(last)
-  local reply = {last[1], last[2]}
+  local jobs = {}
   for i = 3, #last do
     local id = last[i]:match('^%d+')
-    if call('ZSCORE', P .. 'leases', last[i]) then reply[#reply + 1], reply[#reply + 2] = id, call('GET', P .. 'job:' .. id) end
+    if call('ZSCORE', P .. 'leases', last[i]) then jobs[#jobs + 1] = {id = id, record = call('GET', P .. 'job:' .. id)} end
   end
-  return reply
+  return text_of(last[2], jobs)
 end
 
 local last = lib.replayed()
@@ -66,7 +72,7 @@ end
 -- how long the caller may sleep: one waiter of a queue is told the next instant, the others the idle cap
 local wait = 1000
 if left > 0 and #jobs < n then
-  local _, t = lib.first(P .. 'timers')
+  local t = meta.ring
   local _, due = lib.first(P .. 'due')
   if due and due <= NOW and lib.held() == 0 then -- came due since the house was last kept: claim again at once
     lib.promote(32)
@@ -83,9 +89,7 @@ elseif known == 1 and lib.held() == 0 then
 end
 
 local numbers = table.concat({more, wait, lib.int(lib.held()), known, unpack(words)}, ' ')
-local leases, handed = {}, {}
-for i, j in ipairs(jobs) do
-  leases[i], handed[2 * i - 1], handed[2 * i] = lib.lease_of(j), j.id, j.record
-end
+local leases = {}
+for i, j in ipairs(jobs) do leases[i] = lib.lease_of(j) end
 lib.answer({'claimed', numbers, unpack(leases)})
-return {'claimed', numbers, unpack(handed)}
+return text_of(numbers, jobs)

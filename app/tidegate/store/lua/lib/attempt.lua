@@ -31,6 +31,7 @@ end
 function lib.free_units(j)
   local lease = lib.lease_of(j)
   for _, r in ipairs(j.res) do call('SREM', P .. 'use:' .. r, lease) end
+  if not meta.blocked then return end
   local wanted = call('SMISMEMBER', P .. 'blocked', unpack(j.res))
   for i, r in ipairs(j.res) do
     if wanted[i] == 1 then lib.event(r) end

@@ -4,7 +4,20 @@
 -- needs: turn
 function lib.waits_no_more(r, q) -- nothing of q is parked on r now
   call('SREM', P .. 'wq:' .. r, q)
-  if call('EXISTS', P .. 'wq:' .. r) == 0 then call('SREM', P .. 'blocked', r) end
+  if call('EXISTS', P .. 'wq:' .. r) == 0 and call('SREM', P .. 'blocked', r) == 1 then lib.note_blocked() end
+end
+
+function lib.note_blocked() -- whether anything is parked anywhere stands in meta, which every call reads
+  local any = call('EXISTS', P .. 'blocked') == 1
+  if any ~= meta.blocked then
+    meta.blocked = any
+    call('HSET', META, 'blocked', any and 1 or 0)
+  end
+end
+
+function lib.set_ring(t)
+  meta.ring = t
+  if t then call('HSET', META, 'ring', lib.int(t)) else call('HDEL', META, 'ring') end
 end
 
 function lib.lane_take_out(lane, q, t, at) -- out of rl or wl, and whatever that empties
@@ -55,8 +68,11 @@ end
 
 -- the lane cannot start because of r: 'queue', 'tenant', 'moved', or 'same' if it was parked there already
 function lib.park(lane, q, t, r, until_ms)
-  if until_ms then call('ZADD', P .. 'timers', 'LT', until_ms, r) end
-  call('SADD', P .. 'blocked', r)
+  if until_ms then
+    call('ZADD', P .. 'timers', 'LT', until_ms, r)
+    if not meta.ring or until_ms < meta.ring then lib.set_ring(until_ms) end
+  end
+  if call('SADD', P .. 'blocked', r) == 1 then lib.note_blocked() end
   if r == 'queue:' .. q then
     call('SADD', P .. 'wq:' .. r, q)
     return 'queue'

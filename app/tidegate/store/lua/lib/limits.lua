@@ -2,8 +2,20 @@
 -- ("tenant:*"), never "unlimited by accident".
 -- needs: base
 local UNLIMITED = {weight = 1, conc = -1, n = 0, d = 1, burst = 0, depth = -1, paused = false, till = 0, closed = false}
-local limits -- of this call
-function lib.begin_limits() limits = {} end
+local limits -- of this fleet, as far as they were looked at; a function of the server keeps them until the settings change
+local kept, fleets = {}, 0 -- prefix -> digest of the settings, limits, number
+local MOST = 20000 -- tenants and fleets come and go: then all is looked at anew
+
+function lib.begin_limits()
+  local k = kept[P]
+  if not k or k.digest ~= meta.digest or k.number > MOST then
+    if not k then fleets = fleets + 1 end
+    if fleets > 64 then kept, fleets = {}, 1 end
+    k = {digest = meta.digest, limits = {}, number = 0}
+    kept[P] = k
+  end
+  limits = k.limits
+end
 
 function lib.limit_parse(s)
   local w, c, n, d, b, dp, p, t, x = s:match('^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
@@ -24,6 +36,7 @@ function lib.limits_of(res) -- one call for all that are not known yet
     local s = found[i] or found[i + 1]
     limits[ask[i]] = s and lib.limit_parse(s) or UNLIMITED
   end
+  kept[P].number = kept[P].number + #ask / 2
 end
 
 function lib.limit(r)

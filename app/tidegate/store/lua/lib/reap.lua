@@ -70,9 +70,12 @@ function lib.promote(limit_n)
   return #due
 end
 
-function lib.ring(limit_n) -- instants that resources wait for
+function lib.ring(limit_n) -- instants that resources wait for; meta.ring = the earliest of them, or earlier
+  if not meta.ring or meta.ring > NOW then return end
   for _, r in ipairs(call('ZRANGE', P .. 'timers', '-inf', NOW, 'BYSCORE', 'LIMIT', 0, limit_n)) do
     call('ZREM', P .. 'timers', r)
     lib.event(r)
   end
+  local _, t = lib.first(P .. 'timers')
+  lib.set_ring(t)
 end
