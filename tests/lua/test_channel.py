@@ -130,5 +130,6 @@ def test_a_flushed_fleet_is_refused(rig: Rig, channel: ClaimChannel, wire: Wire)
 
 def test_waiting_ends_at_a_wake_or_in_time(rig: Rig, channel: ClaimChannel, wire: Wire) -> None:
     assert wire.ask(channel.wait_command(("default", "other"), 20)) is None
+    assert not rig.claim().jobs
     rig.put("a", queue="other")
     assert wire.ask(channel.wait_command(("default", "other"), 1_000)) is not None

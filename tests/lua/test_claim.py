@@ -287,6 +287,7 @@ def test_one_waiter_is_told_the_next_instant_and_the_others_idle(rig: Rig) -> No
 
 
 def test_a_filled_claim_wakes_another_worker_if_work_is_left(rig: Rig) -> None:
+    assert not rig.claim().jobs  # somebody waits
     rig.put("a", "b")
     rig.client.delete(rig.store.keyspace.wake("default"))
     rig.one()
@@ -295,7 +296,16 @@ def test_a_filled_claim_wakes_another_worker_if_work_is_left(rig: Rig) -> None:
     assert rig.client.llen(rig.store.keyspace.wake("default")) == 1
 
 
+def test_nobody_is_woken_where_nobody_waits(rig: Rig) -> None:
+    assert not rig.claim().jobs
+    rig.tick(3_001)
+    rig.put("a", "b")
+    rig.one()
+    assert rig.client.llen(rig.store.keyspace.wake("default")) == 0
+
+
 def test_wakes_do_not_pile_up(rig: Rig) -> None:
+    assert not rig.claim().jobs
     for _ in range(50):
         rig.put("")
     assert rig.client.llen(rig.store.keyspace.wake("default")) == 32

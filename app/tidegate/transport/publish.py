@@ -215,7 +215,9 @@ def _envelope(
     message: Mapping[str, Any], body: str, headers: dict[str, Any], properties: dict[str, Any], limit: int
 ) -> bytes:
     try:
-        envelope = _encode(slim({**message, "body": body, "headers": headers, "properties": properties})).encode()
+        envelope = _encode(
+            slim({**message, "body": body, "headers": headers, "properties": properties})
+        ).encode()
     except (TypeError, ValueError) as error:
         raise InvalidJob(f"not JSON ({error})", "headers", "what JSON can carry") from None
     if len(envelope) > limit:

@@ -82,6 +82,8 @@ class LeaseKeeping(bootsteps.StartStopStep):
     def start(self, worker: Any) -> None:
         """OSError if the watchdog cannot be started, StoreRefused if the store must not be used."""
         desk, settings = self.desk, self.desk.settings
+        for warning in settings.warnings:
+            logger.warning("%s", warning)
         self.store = Store(_hasty(settings), broker_url(settings))
         bodies: Bodies = ChildBodies(worker.pool, _pid_of) if self.forks else OwnBodies()
         self.heartbeat = Heartbeat(

@@ -17,9 +17,8 @@ from celery.worker.consumer.consumer import CONNECTION_ERROR, CONNECTION_RETRY_S
 from celery.worker.state import maybe_shutdown
 
 from tidegate.domain.job import LeaseRef
-from tidegate.embedded import EmbeddedError
 from tidegate.transport.binding import OPTION, binding
-from tidegate.worker import control, endpoint, ends
+from tidegate.worker import control, ends
 from tidegate.worker.ends import Ending
 from tidegate.worker.runtime import open_runtime
 from tidegate.worker.task import adopt_all
@@ -35,8 +34,8 @@ __all__ = ["FleetConsumer", "control"]
 
 
 def _spare(hub: Any) -> Any:
-    """Celery's prefork pool takes the pipes of all idle children from the event loop at each of its turns, a system call
-    for each; here only those that are in it."""
+    """Celery's prefork pool takes the pipes of all idle children from the event loop at each of its turns, with a
+    system call for each; here only those that are in it."""
     remove_writer = hub.remove_writer
 
     def remove(fd: int) -> None:
@@ -93,11 +92,6 @@ class FleetConsumer(Consumer):
             max_retries=self.app.conf.broker_connection_max_retries,
         )
         logger.error(CONNECTION_ERROR, self.desk.settings.broker.shown_url, error, step)
-        if endpoint.is_embedded(self.desk.settings):
-            try:
-                endpoint.broker_url(self.desk.settings)  # nobody else may be there to start it again
-            except EmbeddedError as failed:
-                logger.error("the embedded server cannot be started: %s", failed)
 
     def stop(self) -> None:
         self.desk.leases.draining = True  # whatever still arrives is given back

@@ -87,6 +87,7 @@ def test_a_polite_exit_ends_the_hold_and_wakes_the_others(place: Place, rig: Rig
     rig.put("op")
     place.come_back()
     rig.store.reassert("w1", [], [])
+    assert rig.claim().held_ms > 0
     rig.client.delete(rig.store.keyspace.wake("default"))
     rig.store.unregister("leaving")
     assert rig.client.llen(rig.store.keyspace.wake("default")) == 1

@@ -88,6 +88,8 @@ elseif known == 1 and lib.held() == 0 then
   for _, q in ipairs(#jobs == n and queues or {}) do lib.wake(q) end
 end
 
+if #jobs < n and more == 0 then lib.note_idle() end
+
 local numbers = table.concat({more, wait, lib.int(lib.held()), known, unpack(words)}, ' ')
 local leases = {}
 for i, j in ipairs(jobs) do leases[i] = lib.lease_of(j) end

@@ -10,12 +10,12 @@ function lib.begin(keys, argv)
   CLIENT, RID, RUN = argv[1], tonumber(argv[2]) or 0, argv[3]
   META, SLOT = P .. 'meta', P .. 'rq:' .. CLIENT
   local m = call('HMGET', META, 'run', 'epoch', 'hold', 'clock', 'lease', 'start', 'full', 'key_ttl', 'history',
-    'history_ms', 'pulse', 'judge', 'memory_at', 'digest', 'ring', 'blocked')
+    'history_ms', 'pulse', 'judge', 'memory_at', 'digest', 'ring', 'blocked', 'idle')
   if not m[2] then return {'lost'} end -- FLUSHALL under a running fleet: nobody may go on as if nothing had happened
   meta = {run = m[1], epoch = tonumber(m[2]), hold = tonumber(m[3]), clock = m[4], lease = tonumber(m[5]),
     start = tonumber(m[6]), full = m[7] == '1', key_ttl = m[8] or '86400000', history = tonumber(m[9] or 100000),
     history_ms = tonumber(m[10] or 3600000), pulse = tonumber(m[11]), judge = tonumber(m[12]), memory_at = tonumber(m[13] or 0), digest = m[14],
-    ring = tonumber(m[15] or nil), blocked = m[16] == '1'}
+    ring = tonumber(m[15] or nil), blocked = m[16] == '1', idle = tonumber(m[17] or 0)}
   if meta.clock == '-' then -- milliseconds of the server, or of the test clock of a fleet that was created with one
     local t = call('TIME')
     NOW = t[1] * 1000 + math.floor(t[2] / 1000)

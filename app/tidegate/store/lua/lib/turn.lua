@@ -14,14 +14,20 @@ function lib.least_pass(q)
 end
 function lib.tenant_parked(q, t) return call('SISMEMBER', P .. 'wq:tenant:' .. t, q) == 1 end
 
-function lib.wake(q) -- a token only shortens a wait; what is ready is a state, so no token can be lost
-  if woken[q] then return end
+-- A token only shortens a wait; what is ready is a state, so no token can be lost. Waits end after a second at most: if no
+-- claim was told to wait for longer than that, nobody is there to be woken.
+function lib.wake(q)
+  if woken[q] or NOW - meta.idle > 3000 then return end
   local key = P .. 'wake:' .. q
   if call('LLEN', key) < 32 then
     if call('EXISTS', P .. 'ready:' .. q) == 0 then return end
     call('LPUSH', key, '1')
   end
   woken[q] = true
+end
+
+function lib.note_idle() -- somebody is about to wait
+  if NOW - meta.idle > 500 then call('HSET', META, 'idle', lib.int(NOW)) end
 end
 
 function lib.tenant_ready(q, t)
