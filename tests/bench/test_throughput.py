@@ -19,8 +19,8 @@ from tests.harness.wait import wait_until
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(1200)]
 
-JOBS = int(os.environ.get("BENCH_JOBS", "6000"))
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
+JOBS = int(os.environ.get("BENCH_JOBS", "5000"))
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
 KINDS = ("stock", "tidegate")
 
 SETTINGS = """
@@ -103,11 +103,11 @@ def _compare(name: str, measure: Callable[[str], float], least: float) -> None:
         for kind in KINDS:
             rates[kind].append(measure(kind))
     stock, ours = (statistics.median(rates[kind]) for kind in KINDS)
+    # each round against its neighbour: a machine that others use as well changes its speed between rounds
+    ratio = statistics.median(mine / theirs for theirs, mine in zip(*rates.values(), strict=True))
     shown = {kind: [round(rate) for rate in rates[kind]] for kind in KINDS}
-    print(
-        f"\n{name}: stock {stock:.0f}/s, tidegate {ours:.0f}/s, ratio {ours / stock:.2f} (least {least}) {shown}"
-    )
-    assert ours >= least * stock
+    print(f"\n{name}: stock {stock:.0f}/s, tidegate {ours:.0f}/s, ratio {ratio:.2f} (least {least}) {shown}")
+    assert ratio >= least
 
 
 def test_noop_draining(bench: Bench) -> None:
@@ -115,10 +115,10 @@ def test_noop_draining(bench: Bench) -> None:
 
 
 def test_single_publish(bench: Bench) -> None:
-    _compare("single publish", lambda kind: bench.publish(kind, "single", 3000), 0.9)
+    _compare("single publish", lambda kind: bench.publish(kind, "single", 2000), 0.9)
 
 
 def test_bulk_publish(bench: Bench) -> None:
     how = {"stock": "single", "tidegate": "bulk"}
-    number = {"stock": 3000, "tidegate": 20000}
+    number = {"stock": 2000, "tidegate": 20000}
     _compare("bulk publish against single", lambda kind: bench.publish(kind, how[kind], number[kind]), 5.0)

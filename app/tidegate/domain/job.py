@@ -37,8 +37,7 @@ class Pressure(Enum):
     RED = "red"
 
 
-@dataclass(frozen=True, slots=True)
-class NewJob:
+class NewJob(NamedTuple):
     """What a producer asks for. Names are as users write them (the store encodes them).
 
     `step` is empty for a lone task, else the frozen Celery task id with its nesting, so that a step published twice

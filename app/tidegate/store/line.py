@@ -37,6 +37,12 @@ _PAUSE = 0.05  # seconds between two attempts to reach a server that is down
 _PATIENCE = 1.0  # seconds of silence after which a connection is taken for dead
 
 
+def packed(command: Sequence[Argument]) -> bytes:
+    """A command as it goes over the wire (RESP); redis-py's own packing takes a tenth of a worker's time for a job."""
+    words = [word if isinstance(word, bytes) else str(word).encode() for word in command]
+    return b"*%d\r\n" % len(words) + b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in words])
+
+
 class Engine:
     """How scripts are called at one server: as functions, or by hash where the server does not take a library."""
 
@@ -169,19 +175,13 @@ class Line:
     def _exchange(
         self, calls: Sequence[tuple[Script, Sequence[Argument]]], which: Sequence[int], whole: set[int]
     ) -> list[Any]:
-        packed: list[bytes] = []
+        commands: list[bytes] = []
         for index in which:
             script, args = calls[index]
-            packed += self._connection.pack_command(
-                *self._engine.verb(script, index in whole),
-                1,
-                self._prefix,
-                self.client if len(calls) == 1 else f"{self.client}.{index}",
-                self._request,
-                self._connection.run_id,
-                *args,
-            )
-        self._connection.send_packed_command(packed)
+            client = self.client if len(calls) == 1 else f"{self.client}.{index}"
+            call = (1, self._prefix, client, self._request, self._connection.run_id, *args)
+            commands.append(packed((*self._engine.verb(script, index in whole), *call)))
+        self._connection.send_packed_command(commands)
         return [self._read() for _ in which]
 
     def _read(self) -> Any:

@@ -55,9 +55,15 @@ def rows(raw: Any, word: bytes, url: str) -> Sequence[Any]:
     return found
 
 
-def verdict(job: NewJob, raw: bytes) -> Verdict | Held:
+def verdicts(raw: Any, url: str) -> list[str]:
+    """The verdicts of the enqueue script, a line each."""
+    text: bytes = checked(raw, url)[1]
+    return text.decode().split("\n")
+
+
+def verdict(job: NewJob, text: str) -> Verdict | Held:
     """One verdict of the enqueue script."""
-    match raw.decode().split(" "):
+    match text.split(" "):
         case "accepted", position, pressure:
             return Accepted(job.operation_id, int(position), _PRESSURES[int(pressure)])
         case "duplicate", operation, state:
@@ -70,7 +76,7 @@ def verdict(job: NewJob, raw: bytes) -> Verdict | Held:
             return Closed(job.queue)
         case "held", wait:
             return Held(int(wait))
-    raise AssertionError(raw)
+    raise AssertionError(text)
 
 
 def words(raw: Any, url: str) -> list[SettleWord]:

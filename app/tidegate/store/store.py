@@ -131,8 +131,8 @@ class Store:
                 if isinstance(answer, OutOfMemoryError):
                     found.update(dict.fromkeys(chunk, Full("store", 0, 0, 1.0)))
                     continue
-                for i, raw in zip(chunk, reply.rows(answer, b"verdicts", self.target.shown), strict=True):
-                    verdict = reply.verdict(jobs[i], raw)
+                for i, text in zip(chunk, reply.verdicts(answer, self.target.shown), strict=True):
+                    verdict = reply.verdict(jobs[i], text)
                     if not isinstance(verdict, reply.Held):
                         found[i] = verdict
 

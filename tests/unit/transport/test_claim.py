@@ -14,7 +14,8 @@ from tidegate.domain.errors import StoreRefused
 from tidegate.domain.job import ClaimedJob, Effect, LeaseRef, Outcome, OutcomeKind, SettleWord
 from tidegate.store import ClaimReply, ClaimRequest
 from tidegate.store.errors import ResponseError
-from tidegate.transport.claim import ClaimLoop, packed
+from tidegate.store.line import packed
+from tidegate.transport.claim import ClaimLoop
 from tidegate.worker.lease_table import LeaseTable
 
 QUEUES = ("default",)

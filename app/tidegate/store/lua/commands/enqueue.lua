@@ -6,8 +6,8 @@
 --          flags: 1 at most once, 2 continuation, 4 known operation; words: as in the stored record (lib/job.lua)
 -- edge:    none --enqueue--> WAITING
 -- edge:    none --enqueue--> DELAYED
--- replies: verdicts("accepted position pressure" | "duplicate operation state" | "conflict operation" |
---          "full scope depth limit retry_after_ms" | "closed" | "held ms")* | old | lost
+-- replies: verdicts(a line each: "accepted position pressure" | "duplicate operation state" | "conflict operation" |
+--          "full scope depth limit retry_after_ms" | "closed" | "held ms") | old | lost
 local last = lib.replayed()
 if last then return last end
 
@@ -62,4 +62,4 @@ for i = 4, #ARGV, 2 do
   verdicts[#verdicts + 1] = table.concat(refusal or store(a, flags), ' ')
 end
 lib.tally_write()
-return lib.answer({'verdicts', verdicts})
+return lib.answer({'verdicts', table.concat(verdicts, '\n')})
