@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -125,7 +126,7 @@ class Machine(RuleBasedStateMachine):
     @rule(order=orders, copies=st.integers(2, 4))
     def enqueue_many(self, order: NewJob, copies: int) -> None:
         """One lane, several jobs."""
-        self.enqueue([order._replace(step=f"s{i}", idempotency_key=None) for i in range(copies)])
+        self.enqueue([replace(order, step=f"s{i}", idempotency_key=None) for i in range(copies)])
 
     @rule(
         worker=st.sampled_from(["w1", "w1", "w2", "ghost"]),

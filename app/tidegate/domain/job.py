@@ -37,7 +37,8 @@ class Pressure(Enum):
     RED = "red"
 
 
-class NewJob(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class NewJob:
     """What a producer asks for. Names are as users write them (the store encodes them).
 
     `step` is empty for a lone task, else the frozen Celery task id with its nesting, so that a step published twice
