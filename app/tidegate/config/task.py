@@ -56,14 +56,18 @@ class RetryPolicySettings:
     )
 
 
+#: seconds; a job's record has four bytes for the milliseconds of each of these timeouts
+LONGEST = 49 * 86_400.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeoutSettings:
     """[tasks.NAME.timeouts]; `"none"` in the file is infinity here."""
 
     queue: float | None = optional(
-        or_infinite("none", duration(0.001)), "From entry to the queue until a worker starts the job."
+        or_infinite("none", duration(0.001, LONGEST)), "From entry to the queue until a worker starts the job."
     )
-    attempt: float | None = optional(duration(0.001), "Of one attempt, from claim to outcome.")
+    attempt: float | None = optional(duration(0.001, LONGEST), "Of one attempt, from claim to outcome.")
     step: float | None = optional(
         or_infinite("none", duration(0.001)), "Of the job, from its first entry until success.", later=True
     )
