@@ -30,6 +30,8 @@ from tidegate.config.sections import Sections
 from tidegate.config.task import TaskSettings
 from tidegate.config.writer import as_mapping
 
+_NOTHING_SAID = TaskSettings()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -77,7 +79,7 @@ class Settings:
 
     def task(self, name: str) -> TaskSettings:
         """What the file says about the task; None where it says nothing (lay it over the decorator's with `over`)."""
-        return self.tasks.get(name) or TaskSettings()
+        return self.tasks.get(name) or _NOTHING_SAID
 
     @property
     def data_dir(self) -> Path:

@@ -65,7 +65,8 @@ class TimeoutSettings:
     """[tasks.NAME.timeouts]; `"none"` in the file is infinity here."""
 
     queue: float | None = optional(
-        or_infinite("none", duration(0.001, LONGEST)), "From entry to the queue until a worker starts the job."
+        or_infinite("none", duration(0.001, LONGEST)),
+        "From entry to the queue until a worker starts the job.",
     )
     attempt: float | None = optional(duration(0.001, LONGEST), "Of one attempt, from claim to outcome.")
     step: float | None = optional(

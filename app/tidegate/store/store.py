@@ -97,6 +97,8 @@ class Store:
         """
         limit = self.settings.fleet.enqueue_timeout if timeout is None else timeout
         deadline = time.monotonic() + limit
+        if len(jobs) == 1 and (alone := self._offer_one(jobs[0], limit)) is not None:
+            return [alone]
         found: dict[int, Verdict] = {}
         try:
             while missing := [i for i in range(len(jobs)) if i not in found]:
@@ -114,6 +116,14 @@ class Store:
                 raise
             raise StoreUnavailable(exc.url, exc.reason, maybe_done=True) from exc
         return [found[i] for i in range(len(jobs))]
+
+    def _offer_one(self, job: NewJob, timeout: float) -> Verdict | None:
+        """What most producers do most of the time. None: held by a hold."""
+        (answer,) = self._run([(load("enqueue"), record.enqueue_arguments(job))], timeout)
+        if isinstance(answer, OutOfMemoryError):
+            return Full("store", 0, 0, 1.0)
+        verdict = reply.verdict(job, reply.verdicts(answer, self.target.shown)[0])
+        return None if isinstance(verdict, reply.Held) else verdict
 
     def _offer(
         self, jobs: Sequence[NewJob], which: Sequence[int], found: dict[int, Verdict], deadline: float
@@ -253,26 +263,36 @@ class Store:
 
     # -- lines
 
+    def _borrow(self) -> Line:
+        if self._pid != os.getpid():  # after a fork: the parent's connections are not ours, not even to close
+            with self._lock:
+                if self._pid != os.getpid():
+                    self._idle, self._pid = [], os.getpid()
+        try:
+            return self._idle.pop()  # one instruction: no two threads get the same
+        except IndexError:
+            return Line(self.target, self.key_prefix, self.engine)
+
     @contextmanager
     def _line(self) -> Iterator[Line]:
-        with self._lock:
-            if (
-                self._pid != os.getpid()
-            ):  # after a fork: the parent's connections are not ours, not even to close
-                self._idle, self._pid = [], os.getpid()
-            line = self._idle.pop() if self._idle else Line(self.target, self.key_prefix, self.engine)
+        line = self._borrow()
         try:
             yield line
         except BaseException:
             line.close()
             raise
         else:
-            with self._lock:
-                self._idle.append(line)
+            self._idle.append(line)
 
     def _run(self, calls: Sequence[tuple[Script, Sequence[Argument]]], timeout: float) -> list[Any]:
-        with self._line() as line:
-            return line.run(calls, timeout)
+        line = self._borrow()
+        try:
+            replies = line.run(calls, timeout)
+        except BaseException:
+            line.close()
+            raise
+        self._idle.append(line)
+        return replies
 
     def _call(self, line: Line, name: str, *args: Argument, timeout: float | None = None) -> Any:
         limit = self.settings.fleet.enqueue_timeout if timeout is None else timeout
