@@ -13,6 +13,7 @@ from tests.harness.server import Server
 
 from tidegate.config import Settings, load
 from tidegate.store import QueueCounts, Store
+from tidegate.transport.envelope import whole
 from tidegate.worker import identity
 from tidegate.worker.install import fleet_of, install
 
@@ -63,8 +64,7 @@ class Shop:
         return self.store.snapshot().queues[queue]
 
     def envelope(self, operation_id: str, step: str = "") -> dict[str, Any]:
-        """The stored message of a job."""
+        """The stored message of a job, as it is delivered."""
         view = self.store.job(operation_id, step)
         assert view is not None
-        found: dict[str, Any] = json.loads(view.envelope)
-        return found
+        return whole(json.loads(view.envelope))
