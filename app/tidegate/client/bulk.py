@@ -143,10 +143,8 @@ class Mould:
         self._own_step = job.step == task_id
         #: an operation that the context or the running task gives is the same for all
         self._own_operation = self._named or not self._own_step
-        places = {task_id: 0, args: 1, kwargs: 2, body: 3}
-        if self._own_operation:
-            places[job.operation_id] = 4
-        self._parts = _split(job.envelope.decode(), places)
+        # the operation's id stands in the record alone
+        self._parts = _split(job.envelope.decode(), {task_id: 0, args: 1, kwargs: 2, body: 3})
 
     def cast(self, one: Call[Any]) -> NewJob:
         """The job of another call with the same task and options."""
@@ -163,7 +161,7 @@ class Mould:
             task_id = keyed_task_id(self._fleet.name, job.tenant, job.task, key)
         task_id = task_id or str(uuid4())
         body = encode((args, kwargs, self._tail))
-        texts = (task_id, self._shown(args), self._shown(kwargs), body, operation_id)
+        texts = (task_id, self._shown(args), self._shown(kwargs), body)
         quoted = [_quote(text)[1:-1] for text in texts]
         envelope = "".join([part if isinstance(part, str) else quoted[part] for part in self._parts]).encode()
         if len(envelope) > self._fleet.max_body:
