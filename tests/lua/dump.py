@@ -107,6 +107,28 @@ class Record:
         return min(at, default=0) if self.state in "WD" else 0
 
 
+@dataclass(frozen=True, slots=True)
+class Book:
+    """What a queue says of itself. tenants: (unfinished jobs, mean slot-seconds) of each."""
+
+    taken: int
+    gone: int
+    states: dict[str, int]
+    vt: float
+    tenants: dict[str, tuple[int, float]]
+
+    @classmethod
+    def parse(cls, dump: Mapping[str, Any], queue: str) -> Book:
+        fields = dict(dump.get(f"book:{queue}", {}))
+        taken, gone, *states, vt = fields.pop("", "0 0 0 0 0 0 0").split(" ")
+        tenants = {
+            t: (int(n), float(mean)) for t, (n, mean) in ((t, v.split(" ")) for t, v in fields.items())
+        }
+        return cls(
+            int(taken), int(gone), dict(zip("DFXR", map(int, states), strict=True)), float(vt), tenants
+        )
+
+
 class Dump(Mapping[str, Any]):
     """Keys without their prefix → text, dict, set, list, or dict of floats (sorted sets). `ttl`: ms, -1 = none.
 
@@ -133,6 +155,15 @@ class Dump(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self.values_)
+
+    def book(self, queue: str) -> Book:
+        """The book of a queue; all zero if it has none."""
+        return Book.parse(self, queue)
+
+    def passes(self, queue: str) -> dict[str, float]:
+        """Tenant → pass, of those in ready:q and of the others."""
+        ready = {m[1:]: p for m, p in self.get(f"ready:{queue}", {}).items() if m[0] == "~"}
+        return {**self.get(f"pass:{queue}", {}), **ready}
 
     def below(self, kind: str) -> dict[str, Any]:
         """`kind:*`: the rest of the name → value."""

@@ -34,11 +34,15 @@ class Limits:
         gained = Fraction(max(0, self.now - stamp) * int(n) + rest, int(d))
         return min(Fraction(burst), tokens + gained)
 
+    def in_use(self, resource: str) -> int:
+        """Attempts that run and occupy it."""
+        return sum(job.state == "R" and resource in job.resources for job in self.dump.jobs.values())
+
     def admits(self, resource: str) -> bool:
         _, conc, n, _, _, _, paused, till, _ = self.limit(resource)
         if paused == "1" or conc == "0" or int(till) > self.now:
             return False
-        if 0 < int(conc) <= len(self.dump.get(f"use:{resource}", ())):
+        if 0 < int(conc) <= self.in_use(resource):
             return False
         return int(n) == 0 or self.tokens(resource) >= TOKEN
 

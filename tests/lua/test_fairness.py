@@ -141,9 +141,9 @@ def test_a_lead_is_measured_again_when_the_weight_changes(rig: Rig) -> None:
     rig.tick(10_000)
     rig.end(job)
     rig.put("", tenant="a")
-    before = rig.dump()["pass:default"]["a"] - float(rig.dump().get("vt:default", 0))
+    before = rig.dump().passes("default")["a"] - rig.dump().book("default").vt
     weights(rig, a=5)
-    after = rig.dump()["pass:default"]["a"] - float(rig.dump().get("vt:default", 0))
+    after = rig.dump().passes("default")["a"] - rig.dump().book("default").vt
     assert after == pytest.approx(before / 5)
 
 
@@ -152,11 +152,11 @@ def test_estimates_are_taken_back(rig: Rig) -> None:
     for seconds in (2, 5, 1):
         rig.put("", tenant="a")
         rig.put("", tenant="b")  # so that the lead of a is not unbounded
-        before = rig.dump().get("pass:default", {}).get("a", 0.0)
+        before = rig.dump().passes("default").get("a", 0.0)
         job = next(job for job in rig.take(2) if job.tenant == "a")
         rig.tick(seconds * 1_000)
         rig.end(job)
-        assert rig.dump()["pass:default"]["a"] - before == pytest.approx(seconds, abs=1e-5)
+        assert rig.dump().passes("default")["a"] - before == pytest.approx(seconds, abs=1e-5)
 
 
 def longest_gap(shop: Shop, tenant: str, begin: int) -> int:

@@ -68,12 +68,13 @@ def test_nothing_of_one_call_is_left_for_the_next(make: MakeRig, shared_server: 
         mine.client.delete(*mine.client.scan_iter(f"{theirs.store.key_prefix}*"), "x")
 
 
-def test_a_newer_key_schema_is_refused(make: MakeRig) -> None:
+@pytest.mark.parametrize(("schema", "said"), [(3, "is 3, newer than 2"), (1, "is 1, older than 2")])
+def test_another_key_schema_is_refused(make: MakeRig, schema: int, said: str) -> None:
     rig = make()
-    rig.client.hset(f"{rig.store.key_prefix}meta", "schema", "2")
-    with pytest.raises(StoreRefused, match="key schema is 2, newer than 1"):
+    rig.client.hset(f"{rig.store.key_prefix}meta", "schema", schema)
+    with pytest.raises(StoreRefused, match=said):
         make()
-    rig.client.hset(f"{rig.store.key_prefix}meta", "schema", "1")
+    rig.client.hset(f"{rig.store.key_prefix}meta", "schema", 2)
 
 
 def test_a_refused_start_leaves_the_store_as_it_was(make: MakeRig) -> None:

@@ -53,14 +53,13 @@ def counters(dump: Dump) -> Iterator[str]:
         if job.state in UNFINISHED:
             tenants[job.queue][job.tenant] += 1
     for q in dump.get("queues", set()) | set(states):
-        cnt = {k: int(v) for k, v in dump.get(f"cnt:{q}", {}).items() if int(v)}
-        stored = {k: v for k, v in cnt.items() if k in "DFX"}
-        yield from differs(f"cnt:{q}", stored, {s: n for s, n in states[q].items() if s in "DFX"})
+        book = dump.book(q)
+        counted = {s: n for s, n in states[q].items() if s in "DFXR"}
+        yield from differs(f"states of {q}", {s: n for s, n in book.states.items() if n}, counted)
         unfinished = sum(n for s, n in states[q].items() if s in UNFINISHED)
-        yield from differs(f"in - out of {q}", cnt.get("in", 0) - cnt.get("out", 0), unfinished)
-        yield from differs(
-            f"td:{q}", {t: int(n) for t, n in dump.get(f"td:{q}", {}).items()}, dict(tenants[q])
-        )
+        yield from differs(f"in - out of {q}", book.taken - book.gone, unfinished)
+        stored = {t: n for t, (n, _) in book.tenants.items() if n}
+        yield from differs(f"tenants of {q}", stored, dict(tenants[q]))
     yield from differs(
         "failed", set(dump.get("failed", {})), {j.id for j in dump.jobs.values() if j.state == "F"}
     )
@@ -89,7 +88,10 @@ def index(dump: Dump) -> Iterator[str]:
 
 
 def places(dump: Dump) -> Iterator[str]:
-    """A waiting job is in its lane and nowhere else; a lane is in exactly one of rl and wl, with its head's score."""
+    """A waiting job is in its lane and nowhere else; a lane is in exactly one of rl and wl, with its head's score.
+
+    In rl the first lane may still have the score of a job that was served from it; old is right to half a second.
+    """
     lanes: defaultdict[str, list[Record]] = defaultdict(list)
     for job in dump.jobs.values():
         if job.state == "W":
@@ -106,12 +108,21 @@ def places(dump: Dump) -> Iterator[str]:
         job, at = min(jobs, key=lambda job: (job.score, job.id)), dump.get(f"lm:{name}", {}).get("at", "")
         here = f"{job.queue}:{job.tenant}"
         place = f"rl:{here}" if at == "rl" else f"wl:{at}:{here}"
-        yield from differs(f"lane {name} stands at", standing.pop(name, []), [(place, float(job.score))])
-        oldest[job.queue][name] = float(job.score)
+        stands = standing.pop(name, [])
+        late = at == "rl" and stands and stands[0][1] < job.score and _is_first(dump[place], name)
+        yield from differs(
+            f"lane {name} stands at", stands, [(place, stands[0][1] if late else float(job.score))]
+        )
+        oldest[job.queue][name] = job.score // 500
         resources = dump.get(f"lm:{name}", {}).get("res", "").split(" ")
         yield from differs(f"lane {name} res", tuple(resources), job.resources)
     yield from (f"{name} stands at {where} without jobs" for name, where in standing.items())
-    yield from differs("old", dump.below("old"), dict(oldest))
+    halves = {q: {name: score // 500 for name, score in z.items()} for q, z in dump.below("old").items()}
+    yield from differs("old", halves, dict(oldest))
+
+
+def _is_first(lanes: dict[str, float], name: str) -> bool:
+    return min(lanes, key=lambda other: (lanes[other], other)) == name
 
 
 def _scores(lanes: dict[str, list[Record]]) -> dict[str, dict[str, float]]:
@@ -133,7 +144,7 @@ def leases(dump: Dump) -> Iterator[str]:
     yield from differs("leases", set(dump.get("leases", {})), {job.lease for job in running})
     users: defaultdict[str, set[str]] = defaultdict(set)
     for job in running:
-        for resource in job.resources:
+        for resource in job.resources[1:]:  # a queue counts its running jobs
             users[resource].add(job.lease)
     yield from differs("use", dump.below("use"), dict(users))
     fences = [job.fence for job in dump.jobs.values() if job.fence]
@@ -146,21 +157,17 @@ def turns(dump: Dump) -> Iterator[str]:
     for q in dump.get("queues", set()):
         ready, passes = dump.get(f"ready:{q}", {}), dump.get(f"pass:{q}", {})
         active = {j.tenant for j in dump.jobs.values() if j.queue == q and j.state in "WR"}
-        yield from (f"tenant {t} of {q} has no pass" for t in active - set(passes))
+        served = {member[1:] for member in ready if member[0] == "~"}
+        yield from (f"tenant {t} of {q} has no pass" for t in active - set(passes) - served)
+        yield from (f"tenant {t} of {q} has two passes" for t in served & set(passes))
         with_lanes = {t for t in active if f"rl:{q}:{t}" in dump}
         parked = {
             name.removeprefix("wq:tenant:")
             for name, queues in _prefixed_sets(dump, "wq:tenant:")
             if q in queues
         }
-        served = {member[1:] for member in ready if member[0] == "~"}
         yield from differs(f"tenants of {q} with ready lanes", served | parked, with_lanes)
         yield from (f"tenant {t} of {q} is ready and parked" for t in served & parked)
-        yield from (
-            f"pass of {t} in {q}: {passes.get(t)}, in ready {ready['~' + t]}"
-            for t in served
-            if passes.get(t) != ready["~" + t]
-        )
         groups = {member[1:] for member in ready if member[0] == "!"}
         yield from (f"open group {r} of {q} without lanes" for r in groups if f"wt:{r}:{q}" not in dump)
 

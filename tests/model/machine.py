@@ -96,6 +96,7 @@ class Machine(RuleBasedStateMachine):
         self.starts: dict[str, list[int]] = {}
         self.refunds: dict[str, list[int]] = {}
         self.served = 0.0
+        self.latest = CLOCK
         self.lose = False
 
     @initialize(table=tables)
@@ -149,7 +150,7 @@ class Machine(RuleBasedStateMachine):
         for job in reply.jobs:
             self.held.append(job)
             for resource in self.model.jobs[job.ref.job_id].resources:
-                self.starts.setdefault(resource, []).append(self.model.now)
+                self.starts.setdefault(resource, []).append(self._instant())
                 conc = self.model.limit(resource).conc
                 assert conc < 0 or len(self.model.use[resource]) <= conc, f"{resource} is over its limit"
         if said.known and not said.more and len(given) < slots:
@@ -255,7 +256,7 @@ class Machine(RuleBasedStateMachine):
         limits = Limits(dump)
         found = [*complaints(dump), *differences(self.model, dump), *limits.forgotten(), *limits.exceeded()]
         assert not found, "\n".join(found)
-        served = float(dump.get("vt:default", 0))
+        served = dump.book("default").vt
         assert served >= self.served, "the virtual time fell"
         self.served = served
 
@@ -292,6 +293,11 @@ class Machine(RuleBasedStateMachine):
 
     # -- what the rules draw
 
+    def _instant(self) -> int:
+        """Now, as a bucket sees it: its time never goes back."""
+        self.latest = max(self.latest, self.model.now)
+        return self.latest
+
     def _live(self) -> list[LeaseRef]:
         return [LeaseRef.parse(lease) for lease in sorted(self.model.leases, key=_number)]
 
@@ -308,7 +314,7 @@ class Machine(RuleBasedStateMachine):
             job = self.model.jobs.get(outcome.ref.job_id)
             if word == "ok" and outcome.kind is OutcomeKind.RELEASE and job is not None:
                 for resource in job.resources:
-                    self.refunds.setdefault(resource, []).append(self.model.now)
+                    self.refunds.setdefault(resource, []).append(self._instant())
 
 
 def _told(outcome: Outcome) -> tuple[str, str, str]:

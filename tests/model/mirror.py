@@ -43,7 +43,8 @@ def _jobs(model: Model, dump: Dump) -> Iterator[str]:
 
 def _lanes(model: Model, dump: Dump) -> Iterator[str]:
     yield from _differs("lane", dump.below("lane"), {n: lane.jobs for n, lane in model.lanes.items()})
-    yield from _differs("rl", dump.below("rl"), {":".join(k): z for k, z in model.rl.items()})
+    rl = {place: set(lanes) for place, lanes in dump.below("rl").items()}  # truth.py judges their scores
+    yield from _differs("rl", rl, {":".join(k): set(z) for k, z in model.rl.items()})
     yield from _differs("wl", dump.below("wl"), {":".join(k): z for k, z in model.wl.items()})
     yield from _differs("wt", dump.below("wt"), {":".join(k): z for k, z in model.wt.items()})
     parked = {(q, r[7:]) for r, queues in dump.below("wq").items() if r.startswith("tenant:") for q in queues}
@@ -52,17 +53,23 @@ def _lanes(model: Model, dump: Dump) -> Iterator[str]:
 
 def _turns(model: Model, dump: Dump) -> Iterator[str]:
     yield from _differs("ready", dump.below("ready"), {q: z for q, z in model.ready.items() if z})
-    yield from _differs("pass", dump.below("pass"), {q: z for q, z in model.passes.items() if z})
-    stored = {q: float(v) for q, v in dump.below("vt").items() if float(v)}
-    yield from _differs("vt", stored, {q: v for q, v in model.vt.items() if v})
-    means = {(q, t): float(v) for q, table in dump.below("mean").items() for t, v in table.items()}
-    yield from _differs("mean", means, model.means)
+    books = {q: dump.book(q) for q in dump.below("book")}
+    passes = {q: dump.passes(q) for q in books}
+    yield from _differs(
+        "pass", {q: z for q, z in passes.items() if z}, {q: z for q, z in model.passes.items() if z}
+    )
+    yield from _differs(
+        "vt", {q: b.vt for q, b in books.items() if b.vt}, {q: v for q, v in model.vt.items() if v}
+    )
+    means = {(q, t): mean for q, b in books.items() for t, (_, mean) in b.tenants.items() if mean}
+    yield from _differs("mean", means, {k: mean for k, mean in model.means.items() if mean})
     stored = {q: float(v) for q, v in dump.get("qpass", {}).items()}
     yield from _differs("qpass", stored, model.queue_passes)
 
 
 def _marks(model: Model, dump: Dump) -> Iterator[str]:
-    yield from _differs("use", dump.below("use"), {r: u for r, u in model.use.items() if u})
+    use = {r: u for r, u in model.use.items() if u and not r.startswith("queue:")}
+    yield from _differs("use", dump.below("use"), use)
     yield from _differs("bucket", dump.below("bucket"), {r: str(b) for r, b in model.buckets.items()})
     for name in ("leases", "due", "timers", "failed"):
         yield from _differs(name, dump.get(name, {}), dict(getattr(model, name)))
@@ -70,7 +77,7 @@ def _marks(model: Model, dump: Dump) -> Iterator[str]:
     yield from _differs("workers", dump.get("workers", {}), model.workers)
     history = {f"{op} {step or '-'}": at * 256 + ord(s) for (op, step), (at, s) in model.history.items()}
     yield from _differs("hist", dump.get("hist", {}), history)
-    finished = {q: int(table.get("out", 0)) for q, table in dump.below("cnt").items()}
+    finished = {q: dump.book(q).gone for q in dump.below("book")}
     yield from _differs("finished", {q: n for q, n in finished.items() if n}, dict(+model.finished))
     meta = dump["meta"]
     counts = {k: int(meta.get(k, 0)) for k in ("stale", "expired", "job", "fence", "pulse", "judge", "clock")}

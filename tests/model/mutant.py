@@ -30,7 +30,7 @@ class Mutant:
 
 #: the machine finds these
 COMMON = [
-    Mutant("limit off by one", "call('SCARD', P .. 'use:' .. r) >=", "call('SCARD', P .. 'use:' .. r) >"),
+    Mutant("limit off by one", "lib.in_use(r) >=", "lib.in_use(r) >"),
     Mutant("wake dropped", "if who[1] then call('ZADD'", "if false then call('ZADD'"),
     Mutant(
         "charge without lease",
@@ -41,11 +41,11 @@ COMMON = [
     Mutant("dedup skipped", "local s = call('GET', P .. 'key:' .. a.key)", "local s = nil"),
     Mutant("conflict unseen", "if hash ~= a.hash then", "if false then"),
     Mutant("tenant turn ignored", "p = p + lib.charged(j) / lib.limit('tenant:' .. t).weight", "p = p + 0"),
-    Mutant("uncount forgotten", "meta.key_ttl) end\n  end\n  lib.uncount(j)", "meta.key_ttl) end\n  end"),
+    Mutant("uncount forgotten", "P .. 'key:' .. j.key) end\n  lib.uncount(j)", "P .. 'key:' .. j.key) end"),
     Mutant(
         "bound counts what waits only",
-        "waiting = n - w, depth = n,",
-        "waiting = n - w, depth = n - w,",
+        "return b.took - b.out\n",
+        "return b.took - b.out - b.R\n",
     ),
     Mutant("timer not set", "if until_ms then\n", "if false then\n"),
     Mutant("reply not kept", "'EX', 600)\n  return reply", "'PX', 1)\n  return reply"),
@@ -78,8 +78,8 @@ RARE = [
     ),
     Mutant(
         "newcomer starts at nought",
-        "call('ZADD', pass, lib.least_pass(j.q), j.t)",
-        "call('ZADD', pass, 0, j.t)",
+        "math.max(known or lib.least_pass(q), lib.vt(q) - 5)",
+        "known or 0",
         "test_fairness:test_a_newcomer_starts_where_the_others_are",
     ),
     Mutant(

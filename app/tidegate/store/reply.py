@@ -116,17 +116,16 @@ def claim(raw: Any, url: str) -> ClaimReply:
 
 def _counts(raw: Sequence[Any], settings: Settings, now_ms: int) -> tuple[str, QueueCounts]:
     name = decode(raw[0].decode())
-    count = {raw[2][i].decode(): int(raw[2][i + 1]) for i in range(0, len(raw[2]), 2)}
-    oldest, running, limit = int(raw[1]), int(raw[3]), settings.queue(name).max_depth
-    delayed, failed = count.get("D", 0), count.get("F", 0)
-    depth = count.get("in", 0) - count.get("out", 0)
+    oldest = int(raw[1])
+    taken, gone, delayed, failed, dead, running = map(int, (raw[2] or b"0 0 0 0 0 0 0").split()[:6])
+    limit, depth = settings.queue(name).max_depth, taken - gone
     share = depth / limit
     return name, QueueCounts(
         waiting=depth - delayed - failed - running,
         delayed=delayed,
         running=running,
         failed=failed,
-        dead=count.get("X", 0),
+        dead=dead,
         depth=depth,
         limit=limit,
         oldest_age_ms=max(0, now_ms - oldest) if oldest else 0,

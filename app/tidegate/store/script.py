@@ -80,8 +80,20 @@ def _prologue(libraries: Sequence[str], arguments: str) -> list[str]:
     """What every call of a command does first: `lib.begin`, and `lib.begin_X` of each library X that has one."""
     if not libraries:
         return []
-    hooks = [f"lib.begin_{name}()" for name in libraries if f"function lib.begin_{name}(" in _library(name)]
+    hooks = _hooks("begin", libraries)
     return [f"local gone = lib.begin(KEYS, {arguments})", "if gone then return gone end", *hooks]
+
+
+def _hooks(when: str, libraries: Sequence[str]) -> list[str]:
+    return [f"lib.{when}_{name}()" for name in libraries if f"function lib.{when}_{name}(" in _library(name)]
+
+
+def _call(libraries: Sequence[str], arguments: str) -> list[str]:
+    """A call of a command: the prologue, the command itself, and `lib.close_X` of each library X that has one."""
+    call = f"command(KEYS, {arguments})"
+    ends = _hooks("close", libraries)
+    last = [f"local reply = {call}", *ends, "return reply"] if ends else [f"return {call}"]
+    return [*_prologue(libraries, arguments), *last]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +127,18 @@ def _function(name: str) -> str:
     start = f"redis.register_function{{function_name = '{_NAME}_{name}', flags = {{{flags}}},"
     return "\n".join(
         [
+            "do",
+            *_as_function(text),
             f"{start} callback = function(KEYS, ARGV)",
-            *_prologue(_needed(text, []), "ARGV"),
-            text,
+            *_call(_needed(text, []), "ARGV"),
             "end}",
+            "end",
         ]
     )
+
+
+def _as_function(text: str) -> list[str]:
+    return ["local function command(KEYS, ARGV)", text, "end"]
 
 
 def _command(name: str) -> str:
@@ -134,7 +152,7 @@ def load(name: str, mutation: tuple[str, str] | None = None) -> Script:
     shebang, _, rest = command.partition("\n")
     header = _header(command)
     libraries = _needed(command, [])
-    source = "\n".join([shebang, *_beginning(libraries), *_prologue(libraries, "given"), rest])
+    source = "\n".join([shebang, *_beginning(libraries), *_as_function(rest), *_call(libraries, "given")])
     if mutation:
         if mutation[0] not in source:
             raise ValueError(f"{name}: nothing to mutate: {mutation[0]!r}")

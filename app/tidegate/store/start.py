@@ -15,7 +15,7 @@ from tidegate.store.script import load
 
 log = logging.getLogger(__name__)
 
-SCHEMA = 1  #: version of the key layout; a store with a newer one is refused
+SCHEMA = 2  #: version of the key layout; a store with another one is refused
 #: first epochs start here: with 2^32 ids each, every id has 16 digits, so that ids of equal score sort by age
 EPOCH_BASE = 1 << 18
 _EPOCH_ZERO = datetime(2026, 1, 1, tzinfo=UTC)
@@ -67,6 +67,12 @@ def claim_fleet(line: Line, settings: Settings, url: str, clock: str) -> None:
     if schema > SCHEMA:
         raise StoreRefused(
             url, f"its key schema is {schema}, newer than {SCHEMA}", "upgrade tidegate on this machine"
+        )
+    if schema < SCHEMA:  # 1 was never in a release
+        raise StoreRefused(
+            url,
+            f"its key schema is {schema}, older than {SCHEMA}, which a development version wrote",
+            "use another fleet.name or broker.data_dir, or empty the store",
         )
     if not real and clock == "-":
         log.warning("the fleet %r runs on a test clock", settings.fleet.name)

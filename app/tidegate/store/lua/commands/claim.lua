@@ -8,7 +8,6 @@
 -- In this order: riders, reap, timers, due, then the tenants in turn. A claim that gives fewer than n and says more = 0 leaves
 -- nothing in its queues that could start now.
 local worker, n = ARGV[4], tonumber(ARGV[5])
-local known = call('ZSCORE', P .. 'workers', worker) and 1 or 0
 
 local function text_of(numbers, jobs) -- one text: a client reads it in one piece
   local parts = {'claimed ' .. numbers}
@@ -26,8 +25,12 @@ local function again(last)
   return text_of(last[2], jobs)
 end
 
-local last = lib.replayed()
+local last, mark = lib.replayed()
 if last then return last[1] == 'claimed' and again(last) or last end
+
+-- registered: it was so at this client's last claim, and since then no worker has left
+local present = meta.left .. ':' .. worker
+local known = (mark == present or call('ZSCORE', P .. 'workers', worker)) and 1 or 0
 
 local words, at = lib.riders(worker, 6)
 local queues, jobs, more = {}, {}, 0
@@ -93,5 +96,5 @@ if #jobs < n and more == 0 then lib.note_idle() end
 local numbers = table.concat({more, wait, lib.int(lib.held()), known, unpack(words)}, ' ')
 local leases = {}
 for i, j in ipairs(jobs) do leases[i] = lib.lease_of(j) end
-lib.answer({'claimed', numbers, unpack(leases)})
+lib.answer({'claimed', numbers, unpack(leases)}, known == 1 and present or '-')
 return text_of(numbers, jobs)

@@ -44,9 +44,9 @@ local function store(a, flags)
   call('SET', P .. 'job:' .. j.id, j.record)
   call('SET', P .. 'ix:' .. a.op .. ' ' .. a.step, j.id)
   if a.key ~= '-' then call('SET', P .. 'key:' .. a.key, a.op .. ' ' .. a.step .. ' ' .. a.hash) end
-  local y = lib.tally_add(j)
+  lib.take_in(j)
   if j.state == S.DELAYED then lib.set_due(j) else lib.join(j) end
-  return {'accepted', y.waiting, lib.pressure(a.q, a.t)}
+  return {'accepted', lib.waiting(a.q), lib.pressure(a.q, a.t)}
 end
 
 local verdicts = {}
@@ -61,5 +61,4 @@ for i = 4, #ARGV, 2 do
   if not refusal and math.floor(flags / 2) % 2 == 0 then refusal = lib.bound(a.q, a.t, #a.body + 900) end -- a continuation came in with its first step
   verdicts[#verdicts + 1] = table.concat(refusal or store(a, flags), ' ')
 end
-lib.tally_write()
 return lib.answer({'verdicts', table.concat(verdicts, '\n')})

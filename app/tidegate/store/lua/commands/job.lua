@@ -10,5 +10,5 @@ local id = call('GET', P .. 'ix:' .. name)
 local record = id and call('GET', P .. 'job:' .. id)
 if record then return {'job', id, record, call('GET', P .. 'err:' .. id) or ''} end
 local past = call('ZSCORE', P .. 'hist', name)
-if past and math.floor(past / 256) > NOW - meta.history_ms then return {'past', past} end
+if past and math.floor(past / 256) > NOW - lib.rarely('history_ms', 3600000) then return {'past', past} end
 return {'none'}

@@ -18,6 +18,7 @@ if lib.held() == 0 and meta.judge <= NOW then -- workers that have been silent f
   for _, w in ipairs(call('ZRANGE', P .. 'workers', '-inf', NOW - 4 * meta.lease, 'BYSCORE', 'LIMIT', 0, 16)) do
     call('ZREM', P .. 'workers', w)
     call('HDEL', P .. 'winfo', w)
+    call('HINCRBY', META, 'left', 1)
   end
 end
 return {'reaped', gone.requeued, gone.failed}

@@ -4,13 +4,14 @@
 -- keys:    prefix
 -- args:    queue*
 -- edge:    none
--- replies: snapshot(now, epoch, held_ms, resets, stale, expired, workers, failed, dead, (queue, oldest score, (field, value)*, running)*) | lost
+-- replies: snapshot(now, epoch, held_ms, resets, stale, expired, workers, failed, dead, (queue, oldest score, its book)*) | lost
 local m = call('HMGET', META, 'resets', 'stale', 'expired')
 local workers = call('HGETALL', P .. 'winfo')
 local queues = {}
 for i = 4, #ARGV do
-  local _, oldest = lib.first(P .. 'old:' .. ARGV[i])
-  queues[#queues + 1] = {ARGV[i], lib.int(oldest or 0), call('HGETALL', P .. 'cnt:' .. ARGV[i]), call('SCARD', P .. 'use:queue:' .. ARGV[i])}
+  local lane = lib.first(P .. 'old:' .. ARGV[i])
+  local _, oldest = lib.first(P .. 'lane:' .. (lane or ''))
+  queues[#queues + 1] = {ARGV[i], lib.int(oldest or 0), call('HGET', P .. 'book:' .. ARGV[i], '')}
 end
 return {'snapshot', lib.int(NOW), lib.int(meta.epoch), lib.int(lib.held()), m[1] or '0', m[2] or '0', m[3] or '0', workers,
   call('ZCARD', P .. 'failed'), call('ZCARD', P .. 'dlq'), queues, call('SMEMBERS', P .. 'queues')}

@@ -7,5 +7,6 @@
 -- replies: unregistered | lost
 call('ZREM', P .. 'workers', ARGV[4])
 call('HDEL', P .. 'winfo', ARGV[4])
+call('HINCRBY', META, 'left', 1)
 lib.not_awaited(ARGV[4])
 return {'unregistered'}

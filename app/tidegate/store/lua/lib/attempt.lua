@@ -8,29 +8,25 @@ function lib.lease_of(j) return j.id .. ':' .. lib.int(j.fence) end
 -- fair shares count slot-seconds: the estimate charged at the claim is corrected by what was really used, down as well as
 -- up, but up at most 60 slot-seconds ahead of the others, because capacity that stood idle is not a debt
 function lib.correct_pass(j)
-  local pass, used, est, w = P .. 'pass:' .. j.q, math.max(0, NOW - j.started) / 1000, lib.charged(j),
-    lib.limit('tenant:' .. j.t).weight
+  local used, est, w = math.max(0, NOW - j.started) / 1000, lib.charged(j), lib.limit('tenant:' .. j.t).weight
   local mean = j.est == 0 and used or 1.6 * est + 0.2 * used -- the estimate was half the mean
   if j.est == 0 or math.abs(mean - 2 * est) > 0.1 * est then
-    call('HSET', P .. 'mean:' .. j.q, j.t, string.format('%.6f', mean))
+    local x = lib.tenant(j.q, j.t)
+    x.mean, x.changed = tonumber(string.format('%.6f', mean)), true
   end
   local d = (used - est) / w
-  local p = tonumber(call('ZINCRBY', pass, d, j.t))
+  local ready = call('ZADD', P .. 'ready:' .. j.q, 'XX', 'INCR', d, '~' .. j.t)
+  local p = tonumber(ready or call('ZINCRBY', P .. 'pass:' .. j.q, d, j.t))
   if d > 0 and p > lib.vt(j.q) + 60 / w then
-    local z = call('ZRANGE', pass, 0, 1, 'WITHSCORES')
-    local other = z[1] ~= j.t and z[2] or z[4]
-    local cap = other and math.max(lib.vt(j.q), tonumber(other)) + 60 / w
-    if cap and p > cap then
-      p = math.max(p - d, cap)
-      call('ZADD', pass, p, j.t)
-    end
+    local other = lib.least_other(j.q, j.t)
+    local cap = other and math.max(lib.vt(j.q), other) + 60 / w
+    if cap and p > cap then lib.set_pass(j.q, j.t, math.max(p - d, cap), ready) end
   end
-  call('ZADD', P .. 'ready:' .. j.q, 'XX', p, '~' .. j.t)
 end
 
 function lib.free_units(j)
   local lease = lib.lease_of(j)
-  for _, r in ipairs(j.res) do call('SREM', P .. 'use:' .. r, lease) end
+  for i = 2, #j.res do call('SREM', P .. 'use:' .. j.res[i], lease) end
   if not meta.blocked then return end
   local wanted = call('SMISMEMBER', P .. 'blocked', unpack(j.res))
   for i, r in ipairs(j.res) do

@@ -9,19 +9,20 @@ function lib.begin(keys, argv)
   call, P, ARGV = redis.call, keys[1], argv -- a library that is being loaded has no redis.call yet
   CLIENT, RID, RUN = argv[1], tonumber(argv[2]) or 0, argv[3]
   META, SLOT = P .. 'meta', P .. 'rq:' .. CLIENT
-  local m = call('HMGET', META, 'run', 'epoch', 'hold', 'clock', 'lease', 'start', 'full', 'key_ttl', 'history',
-    'history_ms', 'pulse', 'judge', 'memory_at', 'digest', 'ring', 'blocked', 'idle')
+  local m = call('HMGET', META, 'run', 'epoch', 'hold', 'clock', 'lease', 'pulse', 'digest', 'ring', 'blocked', 'idle', 'left')
   if not m[2] then return {'lost'} end -- FLUSHALL under a running fleet: nobody may go on as if nothing had happened
-  meta = {run = m[1], epoch = tonumber(m[2]), hold = tonumber(m[3]), clock = m[4], lease = tonumber(m[5]),
-    start = tonumber(m[6]), full = m[7] == '1', key_ttl = m[8] or '86400000', history = tonumber(m[9] or 100000),
-    history_ms = tonumber(m[10] or 3600000), pulse = tonumber(m[11]), judge = tonumber(m[12]), memory_at = tonumber(m[13] or 0), digest = m[14],
-    ring = tonumber(m[15] or nil), blocked = m[16] == '1', idle = tonumber(m[17] or 0)}
+  meta = {run = m[1], epoch = tonumber(m[2]), hold = tonumber(m[3]), clock = m[4], lease = tonumber(m[5]), pulse = tonumber(m[6]),
+    digest = m[7], ring = tonumber(m[8] or nil), blocked = m[9] == '1', idle = tonumber(m[10] or 0), left = m[11] or '0'}
   if meta.clock == '-' then -- milliseconds of the server, or of the test clock of a fleet that was created with one
     local t = call('TIME')
     NOW = t[1] * 1000 + math.floor(t[2] / 1000)
   else
     NOW = tonumber(meta.clock)
   end
+end
+
+function lib.rarely(field, default) -- a number of meta that few calls need
+  return tonumber(call('HGET', META, field) or default)
 end
 
 function lib.int(n) return string.format('%d', n) end
@@ -36,16 +37,18 @@ function lib.rank(key, member) return tonumber(call('ZSCORE', key, member) or ni
 function lib.held() return math.max(0, meta.hold - NOW) end -- ms until the hold ends; 0 = none
 
 -- A reply can be lost and its request sent again. The slot of the client keeps the last answer: the same request id gets
--- it again, an older one (a copy that wandered in the network) is refused.
+-- it again, an older one (a copy that wandered in the network) is refused. Second value: the mark of the last answer.
 function lib.replayed()
   local s = call('GET', SLOT)
   if not s then return nil end
-  local last, reply = s:match('^(%d+) (.*)$')
-  if tonumber(last) == RID then return cmsgpack.unpack(reply) end
-  if tonumber(last) > RID then return {'old'} end
+  local last, mark, reply = s:match('^(%d+) (%S+) (.*)$')
+  last = tonumber(last)
+  if last == RID then return cmsgpack.unpack(reply), mark end
+  if last > RID then return {'old'} end
+  return nil, mark
 end
 
-function lib.answer(reply)
-  call('SET', SLOT, lib.int(RID) .. ' ' .. cmsgpack.pack(reply), 'EX', 600)
+function lib.answer(reply, mark)
+  call('SET', SLOT, lib.int(RID) .. ' ' .. (mark or '-') .. ' ' .. cmsgpack.pack(reply), 'EX', 600)
   return reply
 end

@@ -9,7 +9,7 @@ function lib.bucket_read(r, l)
     tokens, stamp, rest = s:match('^(%S+) (%S+) (%S+)$')
     tokens, stamp, rest = tonumber(tokens), tonumber(stamp), tonumber(rest)
   else
-    tokens, stamp, rest = 0, meta.start, 0
+    tokens, stamp, rest = 0, lib.rarely('start'), 0
   end
   if NOW > stamp then
     local elapsed = math.min(NOW - stamp, math.ceil(l.burst * l.d / l.n) + 1) -- longer than full changes nothing

@@ -1,11 +1,16 @@
 -- check: all resources of a lane together, and the charge of all of them.
--- needs: bucket
+-- needs: bucket book
+function lib.in_use(r) -- a queue counts its running jobs; every other resource knows them by name
+  local q = r:match('^queue:(.*)$')
+  return q and lib.book(q).R or call('SCARD', P .. 'use:' .. r)
+end
+
 -- why r lets no further job in now: nil, or kind and the instant at which it may (nil = an event must come)
 function lib.blocker(r)
   local l = lib.limit(r)
   if l.paused or l.conc == 0 then return 'gate' end
   if l.till > NOW then return 'gate', l.till end
-  if l.conc > 0 and call('SCARD', P .. 'use:' .. r) >= l.conc then return 'conc' end
+  if l.conc > 0 and lib.in_use(r) >= l.conc then return 'conc' end
   if l.n > 0 then
     local b = lib.bucket_read(r, l)
     if b.tokens < TOKEN then
@@ -30,8 +35,8 @@ function lib.check(res)
 end
 
 function lib.charge(res, member)
-  for _, r in ipairs(res) do
-    call('SADD', P .. 'use:' .. r, member)
+  for i, r in ipairs(res) do
+    if i > 1 then call('SADD', P .. 'use:' .. r, member) end
     local l = lib.limit(r)
     if l.n > 0 then
       local b = lib.bucket_read(r, l)

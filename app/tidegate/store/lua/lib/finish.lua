@@ -7,14 +7,27 @@ end
 
 function lib.remembered(name) -- the state, as its letter, or nil
   local s = lib.rank(P .. 'hist', name)
-  if s and math.floor(s / 256) > NOW - meta.history_ms then return string.char(s % 256) end
+  if s and math.floor(s / 256) > NOW - lib.rarely('history_ms', 3600000) then return string.char(s % 256) end
+end
+
+function lib.take_in(j) -- one more unfinished job of its queue and tenant
+  local b, x = lib.book(j.q, j.t), lib.tenant(j.q, j.t)
+  if b.new then
+    b.new = false
+    call('SADD', P .. 'queues', j.q)
+  end
+  b.took, x.n, b.changed, x.changed = b.took + 1, x.n + 1, true, true
+  lib.count(j, 1)
+end
+
+function lib.end_key(j) -- the end of its job begins the last stretch of a key's life
+  if j.key ~= '-' then call('PEXPIRE', P .. 'key:' .. j.key, lib.int(lib.rarely('key_ttl', 86400000))) end
 end
 
 function lib.uncount(j) -- no longer among the unfinished jobs of its queue and tenant
-  call('HINCRBY', P .. 'cnt:' .. j.q, 'out', 1)
-  if call('HINCRBY', P .. 'td:' .. j.q, j.t, -1) > 0 then return end
-  call('HDEL', P .. 'td:' .. j.q, j.t)
-  lib.forget_tenant(j.q, j.t)
+  local b, x = lib.book(j.q, j.t), lib.tenant(j.q, j.t)
+  b.out, x.n, b.changed, x.changed = b.out + 1, x.n - 1, true, true
+  if x.n == 0 then lib.forget_tenant(j.q, j.t) end
 end
 
 function lib.finish(j, to)
@@ -23,10 +36,8 @@ function lib.finish(j, to)
   call('UNLINK', P .. 'job:' .. j.id, P .. 'ix:' .. lib.step_name(j))
   if j.charged > 0 then call('UNLINK', P .. 'err:' .. j.id) end
   lib.remember(lib.step_name(j), to)
-  if j.key ~= '-' then
-    if to == S.CANCELLED then call('DEL', P .. 'key:' .. j.key)
-    else call('PEXPIRE', P .. 'key:' .. j.key, meta.key_ttl) end
-  end
+  if to ~= S.CANCELLED then lib.end_key(j)
+  elseif j.key ~= '-' then call('DEL', P .. 'key:' .. j.key) end
   lib.uncount(j)
 end
 
@@ -36,7 +47,7 @@ function lib.bury(j, reason, detail)
   lib.move(j, S.DEAD)
   call('ZADD', P .. 'dlq', NOW, j.id)
   call('SET', P .. 'err:' .. j.id, reason .. ' ' .. detail)
-  if j.key ~= '-' then call('PEXPIRE', P .. 'key:' .. j.key, meta.key_ttl) end
+  lib.end_key(j)
   lib.uncount(j)
 end
 

@@ -1,7 +1,7 @@
 -- job: one stored record = fixed header (68 bytes, big-endian) + words (names, encoded, separated by spaces) + body.
 -- The body is never parsed here and never moves; a change of state rewrites the header alone.
 -- words: queue tenant lane operation step key body-hash task task_id resource...   ("-" = none)
--- needs: epoch
+-- needs: epoch book
 local FORMAT, HEADER = '>BBI4HBBI8I8i4I8I8I8I4I4I4H', 68
 local S = {WAITING = 87, DELAYED = 68, RUNNING = 82, FAILED = 70, SUCCEEDED = 83, CANCELLED = 67, DEAD = 88}
 local AT_MOST_ONCE = 1
@@ -14,11 +14,11 @@ function lib.job_parse(id, s)
 end
 
 function lib.job_words(j, s)
-  local w = {}
-  for x in s:sub(HEADER + 1, HEADER + j.mlen):gmatch('%S+') do w[#w + 1] = x end
-  j.q, j.t, j.lane, j.op, j.step, j.key, j.hash = w[1], w[2], w[3], w[4], w[5], w[6], w[7]
+  local more
+  j.q, j.t, j.lane, j.op, j.step, j.key, j.hash, more = s:sub(HEADER + 1, HEADER + j.mlen):match(
+    '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) %S+ %S+(.*)$')
   j.res = {'queue:' .. j.q, 'tenant:' .. j.t}
-  for i = 10, #w do j.res[#j.res + 1] = w[i] end
+  for r in more:gmatch('%S+') do j.res[#j.res + 1] = r end
   return j
 end
 
@@ -38,10 +38,11 @@ end
 
 function lib.score(j) return j.eligible - j.boost end
 
--- The one place where a job changes its state: counters and header together. Of the unfinished jobs of a queue (in - out)
--- the running ones are the members of use:queue:Q, so a crash cannot leak one, and those in no other count wait.
+-- The one place where a job changes its state: counters and header together.
 function lib.count(j, n)
-  if j.state ~= S.RUNNING and j.state ~= S.WAITING then call('HINCRBY', P .. 'cnt:' .. j.q, string.char(j.state), n) end
+  if j.state == S.WAITING then return end
+  local b, state = lib.book(j.q, j.t), string.char(j.state)
+  b[state], b.changed = b[state] + n, true
 end
 
 function lib.move(j, to)

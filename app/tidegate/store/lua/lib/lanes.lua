@@ -25,8 +25,7 @@ function lib.lane_take_out(lane, q, t, at) -- out of rl or wl, and whatever that
     local key = P .. 'rl:' .. q .. ':' .. t
     call('ZREM', key, lane)
     if call('EXISTS', key) == 0 then
-      local ready = call('ZREM', P .. 'ready:' .. q, '~' .. t) == 1
-      if not ready and lib.tenant_parked(q, t) then lib.waits_no_more('tenant:' .. t, q) end
+      if not lib.tenant_out(q, t) and lib.tenant_parked(q, t) then lib.waits_no_more('tenant:' .. t, q) end
     end
     return
   end
@@ -81,7 +80,7 @@ function lib.park(lane, q, t, r, until_ms)
   if r == 'tenant:' .. t then
     if at ~= 'rl' then lib.lane_make_ready(lane, q, t) end
     call('SADD', P .. 'wq:' .. r, q)
-    call('ZREM', P .. 'ready:' .. q, '~' .. t)
+    lib.tenant_out(q, t)
     return 'tenant'
   end
   if at == r then return 'same' end
@@ -89,7 +88,7 @@ function lib.park(lane, q, t, r, until_ms)
   call('HSET', P .. 'lm:' .. lane, 'at', r)
   local _, s = lib.first(P .. 'lane:' .. lane)
   call('ZADD', P .. 'wl:' .. r .. ':' .. q .. ':' .. t, s, lane)
-  call('ZADD', P .. 'wt:' .. r .. ':' .. q, 'NX', lib.rank(P .. 'pass:' .. q, t) or 0, t)
+  call('ZADD', P .. 'wt:' .. r .. ':' .. q, 'NX', lib.pass_of(q, t) or 0, t)
   call('SADD', P .. 'wq:' .. r, q)
   return 'moved'
 end

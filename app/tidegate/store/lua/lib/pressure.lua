@@ -1,13 +1,15 @@
 -- pressure: the bounds at the door, and how full a queue is.
--- needs: limits tally
+-- needs: limits book
 -- When room is likely: the time one job needed to finish lately, judged between two refusals at least a second apart.
 function lib.retry_after(q)
-  local c = call('HMGET', P .. 'cnt:' .. q, 'out', 'seen_at', 'seen', 'pace')
-  local done, at, seen, pace = tonumber(c[1] or 0), tonumber(c[2] or 0), tonumber(c[3] or 0), tonumber(c[4] or 1000)
+  local s = call('HGET', P .. 'pace', q) or '0 0 1000'
+  local at, seen, pace = s:match('^(%d+) (%d+) (%d+)$')
+  local done = lib.book(q).out
+  at, seen, pace = tonumber(at), tonumber(seen), tonumber(pace)
   if NOW - at >= 1000 then
     if at > 0 then pace = done > seen and (NOW - at) / (done - seen) or pace * 2 end
     pace = math.min(30000, math.max(100, pace))
-    call('HSET', P .. 'cnt:' .. q, 'seen_at', lib.int(NOW), 'seen', lib.int(done), 'pace', lib.int(pace))
+    call('HSET', P .. 'pace', q, string.format('%d %d %d', NOW, done, pace))
   end
   return math.floor(pace)
 end
@@ -17,7 +19,9 @@ end
 local room -- bytes left below the mark of 85 %, as far as this call knows
 function lib.begin_pressure()
   room = math.huge
-  local bytes, again = 0, meta.memory_at
+  local c = call('HMGET', META, 'full', 'memory_at')
+  meta.full = c[1] == '1'
+  local bytes, again = 0, tonumber(c[2] or 0)
   for i = 5, #ARGV, 2 do bytes = bytes + #ARGV[i] end
   if bytes < 100000 and NOW < again and again - NOW <= 1000 then return end
   local info = redis.pcall('INFO', 'memory')
@@ -35,9 +39,9 @@ function lib.bound(q, t, bytes) -- nil, or the refusal
   local lq, lt = lib.limit('queue:' .. q), lib.limit('tenant:' .. t)
   if lq.closed then return {'closed'} end
   if meta.full or room < bytes then return {'full', 'store', 0, 0, 1000} end
-  local y = lib.tally(q)
-  if lq.depth >= 0 and y.depth >= lq.depth then return {'full', 'queue:' .. q, y.depth, lq.depth, lib.retry_after(q)} end
-  local mine = lt.depth >= 0 and lib.tally_of(y, t)
+  local depth = lib.depth(q)
+  if lq.depth >= 0 and depth >= lq.depth then return {'full', 'queue:' .. q, depth, lq.depth, lib.retry_after(q)} end
+  local mine = lt.depth >= 0 and lib.tenant(q, t).n
   if mine and mine >= lt.depth then return {'full', 'tenant:' .. t, mine, lt.depth, lib.retry_after(q)} end
   room = room - bytes
 end
@@ -48,7 +52,6 @@ function lib.level(depth, most)
 end
 
 function lib.pressure(q, t) -- 0 green, 1 yellow, 2 red: the worse of queue and tenant
-  local y = lib.tally(q)
   local lq, lt = lib.limit('queue:' .. q).depth, lib.limit('tenant:' .. t).depth
-  return math.max(lib.level(y.depth, lq), lt < 0 and 0 or lib.level(lib.tally_of(y, t), lt))
+  return math.max(lib.level(lib.depth(q), lq), lt < 0 and 0 or lib.level(lib.tenant(q, t).n, lt))
 end

@@ -2,6 +2,7 @@
 -- could not arrive: then nothing is judged for one lease.
 -- needs: attempt
 function lib.pulse() -- true if leases may be judged
+  meta.judge = lib.rarely('judge')
   if NOW - meta.pulse > 2000 then
     meta.judge = NOW + meta.lease
     call('HSET', META, 'judge', meta.judge)

@@ -9,10 +9,8 @@ function lib.recreate(j, record) -- the enqueue itself was in the lost second
   call('SET', P .. 'job:' .. j.id, record)
   call('SET', P .. 'ix:' .. lib.step_name(j), j.id)
   lib.give_back_key(j)
-  call('HINCRBY', P .. 'cnt:' .. j.q, 'in', 1)
-  call('HINCRBY', P .. 'td:' .. j.q, j.t, 1)
-  call('SADD', P .. 'queues', j.q)
-  if not lib.rank(P .. 'pass:' .. j.q, j.t) then call('ZADD', P .. 'pass:' .. j.q, lib.least_pass(j.q), j.t) end
+  lib.take_in(j)
+  if not lib.pass_of(j.q, j.t) then call('ZADD', P .. 'pass:' .. j.q, lib.least_pass(j.q), j.t) end
   lib.charge(j.res, lib.lease_of(j))
 end
 
@@ -27,8 +25,8 @@ function lib.drop_copy(j)
   lib.clear_due(j)
   lib.count(j, -1)
   call('UNLINK', P .. 'job:' .. j.id)
-  call('HINCRBY', P .. 'cnt:' .. j.q, 'in', -1)
-  call('HINCRBY', P .. 'td:' .. j.q, j.t, -1)
+  local b, x = lib.book(j.q, j.t), lib.tenant(j.q, j.t)
+  b.took, x.n, b.changed, x.changed = b.took - 1, x.n - 1, true, true
 end
 
 function lib.take_as_running(j, mine) -- its claim was in the lost second: out of the line, on with the attempt
@@ -91,6 +89,6 @@ function lib.restore_outcome(lease, kind, reason, detail, head)
   elseif not j and kind == 'ok' and not lib.remembered(lib.step_name(mine)) then -- done and gone, and then forgotten
     lib.remember(lib.step_name(mine), S.SUCCEEDED)
     lib.give_back_key(mine)
-    if mine.key ~= '-' then call('PEXPIRE', P .. 'key:' .. mine.key, meta.key_ttl) end
+    lib.end_key(mine)
   end
 end
