@@ -79,12 +79,12 @@ def test_another_key_schema_is_refused(make: MakeRig, schema: int, said: str) ->
 
 def test_a_refused_start_leaves_the_store_as_it_was(make: MakeRig) -> None:
     rig = make()
-    rig.client.hset(f"{rig.store.key_prefix}meta", "schema", "2")
+    rig.client.hset(f"{rig.store.key_prefix}meta", "schema", "3")
     before = dict(rig.dump().items())
     with pytest.raises(StoreRefused):
         make(queues={"new": QueueSettings()})
     assert dict(rig.dump().items()) == before
-    rig.client.hset(f"{rig.store.key_prefix}meta", "schema", "1")
+    rig.client.hset(f"{rig.store.key_prefix}meta", "schema", "2")
 
 
 # -- the clock

@@ -35,16 +35,34 @@ def is_canvas(embed: Mapping[str, Any]) -> bool:
 
 def outermost_group(group: str | None, embed: Mapping[str, Any]) -> str | None:
     """The group that a message belongs to in the end: the chord it counts for may be a member of another one, and the
-    first step of a chain that is a member of a group does not name the group, its last step does."""
+    first step of a chain that is a member of a group does not name the group, what the chain ends with does."""
     chain = embed.get("chain")
     last = chain[0] if chain else None  # in reverse order
     chord = embed.get("chord")
     while True:
         if last is not None:
+            last = _end(last)
             group, chord = _option(last, "group_id") or group, _option(last, "chord") or chord
         if chord is None:
             return group
         last, chord = chord, None
+
+
+def _end(signature: Signature) -> Signature:
+    """The task that a signature ends with: the last step behind it, the last one of a chain, the body of a chord."""
+    while True:
+        kwargs, kind = signature.get("kwargs") or {}, signature.get("subtask_type")
+        if behind := _option(signature, "chain"):
+            inner = behind[0]  # in reverse order
+        elif kind == "chain" and kwargs.get("tasks"):
+            inner = kwargs["tasks"][-1]
+        elif kind == "chord":
+            inner = kwargs.get("body")
+        else:
+            return signature
+        if not isinstance(inner, Mapping):
+            return signature
+        signature = inner
 
 
 def freeze_callbacks(embed: dict[str, Any], task_id: str) -> None:

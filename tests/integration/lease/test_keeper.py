@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -114,7 +114,9 @@ def hire(settings: Settings, shared_server: Server) -> Iterator[Hire]:
     workers: list[Worker] = []
 
     def make(url: str = shared_server.url, start: bool = True, drain_timeout: float = 60.0) -> Worker:
-        worker = Worker(settings, url, drain_timeout)
+        # the settings name the server too: one that is not ours is waited for and not started
+        told = replace(settings, broker=replace(settings.broker, url=url))
+        worker = Worker(told, url, drain_timeout)
         workers.append(worker)
         assert worker.heartbeat.register()
         if start:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from celery import Celery, chain, chord, group
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
@@ -72,6 +72,10 @@ def build(app: Celery, shape: Any) -> Any:
 
 
 @given(shape=SHAPES)
+@example(shape=("group", ["t", ("chain", ["t", ("group", ["t", "t"]), "t"])]))  # a chain that ends in a chord
+@example(
+    shape=("group", ["t", ("chain", [("group", ["t", "t"]), "t", "t"])])
+)  # steps behind the body of a chord
 @hypothesis_settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_all_messages_of_one_canvas_share_one_operation(app: Celery, shape: Any) -> None:
     kept: Sent = []
