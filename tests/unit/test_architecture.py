@@ -143,6 +143,23 @@ def test_imports_stand_at_the_top() -> None:
     )
 
 
+def test_one_place_decides_about_retries() -> None:
+    """No other file compares attempts with a maximum."""
+    decider = ROOT / "app/tidegate/domain/decision.py"
+
+    def compared() -> Iterator[tuple[Path, int, str]]:
+        for path in files(ROOT / "app", ROOT / "beat"):
+            for node in ast.walk(tree(path)):
+                if path == decider or not isinstance(node, ast.Compare):
+                    continue
+                words = {getattr(part, "attr", getattr(part, "id", "")) for part in ast.walk(node)}
+                if found := words & {"max_retries", "max_crashes"}:
+                    yield path, node.lineno, f"compares {', '.join(found)}"
+
+    complaints([decider], compared())
+    assert "max_retries" in decider.read_text("utf-8")
+
+
 def test_tests_do_not_sleep() -> None:
     """`wait_until(predicate, why)` waits for a fact. What runs inside a task or a child process may take its time."""
     complaints(

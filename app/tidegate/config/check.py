@@ -9,7 +9,8 @@ from tidegate.config.kind import quoted
 from tidegate.config.model import Settings
 from tidegate.config.quantity import format_duration
 from tidegate.config.reader import Path, Reading, nearest
-from tidegate.config.task import DEFAULT_TASK, Backoff, TaskSettings
+from tidegate.config.task import DEFAULT_TASK, TaskSettings
+from tidegate.domain.backoff import Backoff
 
 #: beats that must fit into a lease, so that one or two lost ones end nothing
 BEATS_PER_LEASE = 4

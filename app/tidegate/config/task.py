@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
 from tidegate.config.compound import or_infinite, words_of
 from tidegate.config.field import optional, record
 from tidegate.config.kind import choice, duration, integer, name, number
+from tidegate.domain.backoff import Backoff, Jitter
 from tidegate.domain.job import Effect
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 D = TypeVar("D", bound="DataclassInstance")
-
-
-class Backoff(Enum):
-    """How the wait before a retry grows."""
-
-    FIXED = "fixed"
-    EXPONENTIAL = "exponential"
-
-
-class Jitter(Enum):
-    """How much of the wait before a retry is chance: half, all, nothing."""
-
-    EQUAL = "equal"
-    FULL = "full"
-    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

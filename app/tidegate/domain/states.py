@@ -68,6 +68,11 @@ class Reason(Enum):
     INVALID_MESSAGE = "invalid_message"
     QUEUE_TIMEOUT = "queue_timeout"
     DEADLINE = "deadline"
+    MAX_RETRIES = "max_retries"
+    RETRY_WINDOW = "retry_window"
+    STEP_TIMEOUT = "step_timeout"
+    CRASH_LOOP = "crash_loop"
+    UNKNOWN_OUTCOME = "unknown_outcome"
 
 
 #: (state, event) -> state. `None` as a start means: the job does not exist yet.
