@@ -24,6 +24,7 @@ _MEANING = {
     State.DELAYED: "its time (eta, countdown) has not come",
     State.RUNNING: "a worker holds a lease on an attempt",
     State.FAILED: "an attempt failed, and nobody has decided yet",
+    State.RETRY_WAITING: "an attempt failed; the next one has its time",
     State.SUCCEEDED: "done",
     State.CANCELLED: "ended by a person",
     State.DEAD: "a dead letter: not tried again by itself, kept whole",

@@ -100,11 +100,11 @@ class Record:
     def due(self) -> int:
         """Next instant at which something must happen to it, 0 = none; the rule of lib/job.lua."""
         at = [self.deadline] if self.deadline else []
-        if self.state == "D":
+        if self.state in "DT":
             at.append(self.eligible)
         elif self.queue_timeout:
             at.append(max(self.eligible, self.started) + self.queue_timeout)
-        return min(at, default=0) if self.state in "WD" else 0
+        return min(at, default=0) if self.state in "WDT" else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +120,12 @@ class Book:
     @classmethod
     def parse(cls, dump: Mapping[str, Any], queue: str) -> Book:
         fields = dict(dump.get(f"book:{queue}", {}))
-        taken, gone, *states, vt = fields.pop("", "0 0 0 0 0 0 0").split(" ")
+        taken, gone, *states, vt = fields.pop("", "0 0 0 0 0 0 0 0").split(" ")
         tenants = {
             t: (int(n), float(mean)) for t, (n, mean) in ((t, v.split(" ")) for t, v in fields.items())
         }
         return cls(
-            int(taken), int(gone), dict(zip("DFXR", map(int, states), strict=True)), float(vt), tenants
+            int(taken), int(gone), dict(zip("DFXRT", map(int, states), strict=True)), float(vt), tenants
         )
 
 

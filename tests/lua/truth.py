@@ -13,7 +13,7 @@ from tidegate.store.keyspace import KEYS, KeyKind
 
 from .dump import Dump, Record
 
-UNFINISHED = "WDRF"
+UNFINISHED = "WDRFT"
 #: "job:" for `job:*`, "meta" for itself
 _KINDS = {kind.pattern.removesuffix("*"): kind for kind in KEYS}
 
@@ -54,7 +54,7 @@ def counters(dump: Dump) -> Iterator[str]:
             tenants[job.queue][job.tenant] += 1
     for q in dump.get("queues", set()) | set(states):
         book = dump.book(q)
-        counted = {s: n for s, n in states[q].items() if s in "DFXR"}
+        counted = {s: n for s, n in states[q].items() if s in "DFXRT"}
         yield from differs(f"states of {q}", {s: n for s, n in book.states.items() if n}, counted)
         unfinished = sum(n for s, n in states[q].items() if s in UNFINISHED)
         yield from differs(f"in - out of {q}", book.taken - book.gone, unfinished)

@@ -87,7 +87,7 @@ class Job:
     def due(self) -> int | None:
         """When something must happen to it while it waits or is delayed."""
         at = [self.order.deadline_ms] if self.order.deadline_ms else []
-        if self.state == "D":
+        if self.state in "DT":
             at.append(self.eligible)
         elif self.order.queue_timeout_ms:
             at.append(self.waiting_since + self.order.queue_timeout_ms)

@@ -13,6 +13,7 @@ from tests.lua.limits import Limits, too_many
 from tests.lua.rig import CLOCK, Rig
 from tests.lua.truth import complaints
 
+from tidegate.domain.decision import Dead, Retry
 from tidegate.domain.job import ClaimedJob, Effect, LeaseRef, NewJob, Outcome, OutcomeKind, Priority
 from tidegate.domain.states import Reason
 from tidegate.store import ClaimRequest
@@ -205,6 +206,25 @@ class Machine(RuleBasedStateMachine):
         self.model.now -= 700
         self.fleet.tick(-700)
 
+    @rule(which=st.lists(st.tuples(st.integers(0, 50), st.sampled_from([None, 0, 400, 5_000])), max_size=3))
+    def decide(self, which: list[tuple[int, int | None]]) -> None:
+        """An authority looks at what has failed, and decides about some of it, perhaps twice."""
+        now, failures = self.fleet.store.failures()
+        assert now == self.model.now
+        assert {failure.ref.job_id for failure in failures} == set(self.model.failed)
+        chosen = [(failures[i % len(failures)], wait) for i, wait in which if failures]
+        decisions = [
+            (each, Dead(Reason.MAX_RETRIES) if wait is None else Retry(now + wait, Reason.ERROR))
+            for each, wait in chosen
+        ]
+        self._losing()
+        accepted = self.fleet.store.decide(decisions) if decisions else 0
+        said = [
+            self.model.decide(str(each.ref), None if wait is None else now + wait, "max_retries")
+            for each, wait in chosen
+        ]
+        assert accepted == sum(said)
+
     @rule(worker=st.sampled_from(["w1", "w2"]))
     def register(self, worker: str) -> None:
         self.fleet.worker(worker)
@@ -285,10 +305,10 @@ class Machine(RuleBasedStateMachine):
             self.register("w1")
             self.claim("w1", QUEUES, 8, [])
             self.all_end()
-            if not any(job.state in "WDR" for job in self.model.jobs.values()):
+            if not any(job.state in "WDRT" for job in self.model.jobs.values()):
                 break
         self.nothing_is_wrong()
-        left = [job for job in self.model.jobs.values() if job.state in "WDR"]
+        left = [job for job in self.model.jobs.values() if job.state in "WDRT"]
         assert not left, f"stuck: {left}"
 
     # -- what the rules draw

@@ -47,6 +47,12 @@ COMMON = [
         "return b.took - b.out\n",
         "return b.took - b.out - b.R\n",
     ),
+    Mutant(
+        "decided twice",
+        "if j and j.state == S.FAILED and lib.lease_of(j) == ARGV[i] then",
+        "if j and lib.lease_of(j) == ARGV[i] then",
+    ),
+    Mutant("retry starts at once", "j.eligible = tonumber(ARGV[i + 2])", "j.eligible = NOW"),
     Mutant("timer not set", "if until_ms then\n", "if false then\n"),
     Mutant("reply not kept", "'EX', 600)\n  return reply", "'PX', 1)\n  return reply"),
     Mutant(

@@ -239,6 +239,19 @@ class Model(Door):
         self.finished[job.q] += 1
         self._forget_tenant(job.q, job.t)
 
+    def decide(self, lease: str, retry_at: int | None, reason: str) -> bool:
+        """A decision about the failed attempt of that lease; False: it is not waiting for one (any more)."""
+        job = self.jobs.get(lease.partition(":")[0])
+        if job is None or job.state != "F" or job.lease != lease:
+            return False
+        del self.failed[job.id]
+        if retry_at is None:
+            self._bury(job, reason)
+        else:
+            job.state, job.eligible = "T", retry_at
+            self._set_due(job)
+        return True
+
     def extend(self, worker: str, leases: Sequence[str]) -> tuple[list[str], bool]:
         known = worker in self.workers
         if known:
@@ -294,7 +307,7 @@ class Model(Door):
                 if job.state == "W":
                     self._leave(job)
                 self._bury(job, why)
-            elif job.state == "D":
+            elif job.state in "DT":
                 job.state = "W"
                 self._join(job)
         return len(due)

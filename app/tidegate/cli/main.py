@@ -14,6 +14,7 @@ from tidegate.domain.errors import TidegateError
 
 #: name → where its click command is; imported when asked for, so that `config check` does not wait for Celery
 COMMANDS = {
+    "beat": "tidegate.cli.beat:beat",
     "config": "tidegate.cli.config:config",
     "enqueue": "tidegate.cli.enqueue:enqueue",
     "status": "tidegate.cli.status:status",

@@ -16,6 +16,7 @@ class State(Enum):
     DELAYED = "D"
     RUNNING = "R"
     FAILED = "F"
+    RETRY_WAITING = "T"
     SUCCEEDED = "S"
     CANCELLED = "C"
     DEAD = "X"
@@ -46,6 +47,8 @@ class Event(Enum):
     LEASE_EXPIRED = "lease_expired"
     QUEUE_TIMEOUT = "queue_timeout"
     DEADLINE = "deadline"
+    RETRY = "retry"
+    GIVEN_UP = "given_up"
     REASSERT = "reassert"
 
 
@@ -92,6 +95,10 @@ EDGES: dict[tuple[State | None, Event], State] = {
     (State.RUNNING, Event.LEASE_UNSEEN): State.WAITING,
     (State.RUNNING, Event.FIRST_CRASH): State.WAITING,
     (State.RUNNING, Event.LEASE_EXPIRED): State.FAILED,
+    (State.FAILED, Event.RETRY): State.RETRY_WAITING,
+    (State.FAILED, Event.GIVEN_UP): State.DEAD,
+    (State.RETRY_WAITING, Event.DUE): State.WAITING,
+    (State.RETRY_WAITING, Event.DEADLINE): State.DEAD,
     (State.WAITING, Event.REASSERT): State.RUNNING,
 }
 

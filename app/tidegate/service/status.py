@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tidegate.config import Settings
+from tidegate.embedded.endpoint import broker_url
 from tidegate.store import Snapshot, Store
-from tidegate.worker.endpoint import broker_url
 
 
 def status(settings: Settings) -> Snapshot:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from tidegate.domain.decision import Decision, FailedAttempt, Retry
 from tidegate.domain.job import ClaimedJob, LeaseRef, Outcome, Pressure, SettleWord
 from tidegate.store.keyspace import encode
 from tidegate.store.line import Argument
@@ -66,6 +68,24 @@ class ExtendReply:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """A failed attempt that waits for a decision. detail: what its worker said (class, message, traceback, ...)."""
+
+    ref: LeaseRef
+    task: str
+    detail: Mapping[str, Any]
+    attempt: FailedAttempt
+
+
+def decision_arguments(failure: Failure, decision: Decision) -> tuple[Argument, ...]:
+    """(lease, word, instant, reason, detail). A dead letter keeps the reason of its last failure in its detail."""
+    if isinstance(decision, Retry):
+        return str(failure.ref), "retry", decision.at_ms, decision.reason.value, "{}"
+    detail = json.dumps({**failure.detail, "last": failure.attempt.reason.value})
+    return str(failure.ref), "given_up", 0, decision.reason.value, detail
+
+
+@dataclass(frozen=True, slots=True)
 class ReapReply:
     """Leases that ended: jobs that went back to their line, and jobs that wait for the authority."""
 
@@ -93,6 +113,7 @@ class QueueCounts:
     delayed: int
     running: int
     failed: int
+    retry_waiting: int
     dead: int
     depth: int
     limit: int

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import struct
 from functools import lru_cache
 
+from tidegate.domain.decision import FailedAttempt
 from tidegate.domain.errors import InvalidJob
 from tidegate.domain.job import HEADER_BYTES, ClaimedJob, Effect, JobView, LeaseRef, NewJob
-from tidegate.domain.states import State
+from tidegate.domain.states import Reason, State
+from tidegate.store.call import Failure
 from tidegate.store.keyspace import decode, digest, encode, encode_resource, lane
 
 _HEADER = struct.Struct(">BBIHBBQQiQQQIIIH")
@@ -117,11 +120,11 @@ def claimed(job_id: bytes, record: bytes) -> ClaimedJob:
 
 
 def view(job_id: str, record: bytes, error: str) -> JobView:
-    """A job as a person sees it; `error` is what the store keeps about its last failure: reason, space, JSON detail."""
+    """A job as a person sees it; `error`: reason of its last failure, ms of its first, JSON detail of the last."""
     (state, _, attempt, charged, crashes, _, _, eligible, _, created, _, deadline, *_), words, body = _split(
         record
     )
-    reason, _, detail = error.partition(" ")
+    reason, _, detail = (*error.split(" ", 2), "", "", "")[:3]
     return JobView(
         job_id=job_id,
         operation_id=decode(words[3]),
@@ -140,4 +143,28 @@ def view(job_id: str, record: bytes, error: str) -> JobView:
         reason=reason,
         detail=detail,
         envelope=body,
+    )
+
+
+def failure(job_id: str, head: bytes, error: str) -> Failure:
+    """A failed attempt as the authority judges it; head: the record without its body."""
+    fields, words, _ = _split(head)
+    _, flags, _, charged, crashes, _, fence, _, _, created, _, deadline, *_ = fields
+    reason, first, detail = error.split(" ", 2)
+    told = json.loads(detail or "{}")
+    return Failure(
+        ref=LeaseRef(job_id, fence),
+        task=decode(words[7]),
+        detail=told,
+        attempt=FailedAttempt(
+            reason=Reason(reason),
+            effect=Effect.AT_MOST_ONCE if flags & AT_MOST_ONCE else Effect.IDEMPOTENT,
+            charged=charged,
+            crashes=crashes,
+            created_ms=created,
+            first_failed_ms=int(first),
+            deadline_ms=deadline,
+            not_before_ms=told.get("not_before_ms", 0),
+            again=told.get("requeue"),
+        ),
     )

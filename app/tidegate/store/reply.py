@@ -117,14 +117,16 @@ def claim(raw: Any, url: str) -> ClaimReply:
 def _counts(raw: Sequence[Any], settings: Settings, now_ms: int) -> tuple[str, QueueCounts]:
     name = decode(raw[0].decode())
     oldest = int(raw[1])
-    taken, gone, delayed, failed, dead, running = map(int, (raw[2] or b"0 0 0 0 0 0 0").split()[:6])
+    book = (raw[2] or b"0 0 0 0 0 0 0 0").split()[:7]
+    taken, gone, delayed, failed, dead, running, retry_waiting = map(int, book)
     limit, depth = settings.queue(name).max_depth, taken - gone
     share = depth / limit
     return name, QueueCounts(
-        waiting=depth - delayed - failed - running,
+        waiting=depth - delayed - failed - running - retry_waiting,
         delayed=delayed,
         running=running,
         failed=failed,
+        retry_waiting=retry_waiting,
         dead=dead,
         depth=depth,
         limit=limit,

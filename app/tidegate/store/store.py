@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import Any, Literal, TypeVar
 
 from tidegate.config import Settings
+from tidegate.domain.decision import Decision
 from tidegate.domain.errors import StoreRefused, StoreUnavailable
 from tidegate.domain.job import ClaimedJob, JobView, LeaseRef, NewJob, Outcome, Settled, SettleWord
 from tidegate.domain.states import State
@@ -23,9 +24,11 @@ from tidegate.store.call import (
     ClaimReply,
     ClaimRequest,
     ExtendReply,
+    Failure,
     ReapReply,
     Snapshot,
     WorkerInfo,
+    decision_arguments,
     outcome_arguments,
 )
 from tidegate.store.connection import CLASSES, Scheme, Target, TcpConnection, TlsConnection, UnixConnection
@@ -225,6 +228,22 @@ class Store:
     def promote(self, limit: int = 100) -> int:
         """Delayed jobs whose time has come, and waiting ones whose time is over; how many entries were due."""
         return int(self._one("promote", limit)[1])
+
+    # -- the authority
+
+    def failures(self, most: int = 100) -> tuple[int, tuple[Failure, ...]]:
+        """The server's time (ms), and failed attempts that wait for a decision, the oldest first."""
+        _, now_ms, *rows = self._one("failures", most)
+        found = (
+            record.failure(job_id.decode(), head, error.decode("utf-8", "replace"))
+            for job_id, head, error in rows
+        )
+        return int(now_ms), tuple(found)
+
+    def decide(self, decisions: Sequence[tuple[Failure, Decision]]) -> int:
+        """Apply decisions; how many were accepted. What somebody else decided meanwhile is left alone."""
+        arguments = [word for one in decisions for word in decision_arguments(*one)]
+        return list(self._one("decide", *arguments)[1]).count(b"ok")
 
     def advance_clock(self, milliseconds: int) -> int:
         """Move the clock of a fleet with a test clock; StoreRefused for any other. Gives the new time in ms."""

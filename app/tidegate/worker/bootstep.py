@@ -19,12 +19,12 @@ from celery.worker import state
 from tidegate.config import Settings
 from tidegate.domain.errors import TidegateError
 from tidegate.domain.job import ClaimedJob, LeaseRef
+from tidegate.embedded.endpoint import broker_url
 from tidegate.store import Store, WorkerInfo
 from tidegate.transport.binding import OPTION, binding
 from tidegate.worker import ends, guard
 from tidegate.worker.bodies import Bodies, ChildBodies, OwnBodies
 from tidegate.worker.drain import Drain
-from tidegate.worker.endpoint import broker_url
 from tidegate.worker.flush import Flusher
 from tidegate.worker.handback import Testament, hand_back, replace_process
 from tidegate.worker.heartbeat import Heartbeat

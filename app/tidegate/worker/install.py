@@ -11,10 +11,10 @@ from celery import Celery, bootsteps, current_app
 from celery.exceptions import ImproperlyConfigured
 
 from tidegate.config import Settings, load
+from tidegate.embedded.endpoint import broker_url
 from tidegate.transport.binding import OPTION, Binding, bind, binding
 from tidegate.worker import celery_settings, identity
 from tidegate.worker.bootstep import LeaseKeeping
-from tidegate.worker.endpoint import broker_url
 from tidegate.worker.task import adopt_all
 
 _STOCK_AMQP = "celery.app.amqp:AMQP"

@@ -7,7 +7,7 @@ import threading
 
 from tidegate.config import Settings
 from tidegate.embedded import EmbeddedError
-from tidegate.worker.endpoint import broker_url, is_embedded
+from tidegate.embedded.endpoint import broker_url, is_embedded
 
 logger = logging.getLogger(__name__)
 

@@ -37,6 +37,15 @@ def mark(job: str, value: int = 0) -> int:
     return value
 
 
+@shared_task(bind=True)
+def flaky(self: Task, job: str, failures: int, value: int = 0) -> int:
+    """Fails that often, then gives the value."""
+    ledger.end(ledger.begin(job))
+    if self.request.retries < failures:
+        raise ValueError(f"attempt {self.request.retries + 1} of {job}")
+    return value
+
+
 @shared_task(ignore_result=True)
 def heard(value: Any, job: str) -> None:
     """A callback: what it was called with."""

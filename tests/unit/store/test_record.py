@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tidegate.domain.errors import InvalidJob
 from tidegate.domain.job import HEADER_BYTES, Effect, NewJob, Priority
-from tidegate.domain.states import State
+from tidegate.domain.states import Reason, State
 from tidegate.store import record
 
 NOW = 1_800_000_000_000
@@ -72,7 +72,7 @@ def test_a_claimed_job_is_the_one_that_was_enqueued(job: NewJob) -> None:
 
 @given(jobs)
 def test_a_view_is_the_same_job(job: NewJob) -> None:
-    seen = record.view("12", stored(job, State.FAILED), 'error {"a": "b c"}')
+    seen = record.view("12", stored(job, State.FAILED), 'error 17 {"a": "b c"}')
     assert (seen.queue, seen.tenant, seen.operation_id, seen.step) == (
         job.queue,
         job.tenant,
@@ -80,6 +80,23 @@ def test_a_view_is_the_same_job(job: NewJob) -> None:
         job.step,
     )
     assert (seen.state, seen.reason, seen.detail) == (State.FAILED, "error", '{"a": "b c"}')
+
+
+@given(jobs)
+def test_a_failure_is_what_the_authority_judges(job: NewJob) -> None:
+    raw = stored(job, State.FAILED)
+    told = '{"message": "a b", "not_before_ms": 99, "requeue": false}'
+    found = record.failure("12", raw[: len(raw) - len(job.envelope)], f"rejected 17 {told}")
+    assert (found.ref.job_id, found.task, found.detail["message"]) == ("12", job.task, "a b")
+    attempt = found.attempt
+    assert (attempt.reason, attempt.effect, attempt.charged, attempt.crashes) == (
+        Reason.REJECTED,
+        job.effect if job.effect is Effect.AT_MOST_ONCE else Effect.IDEMPOTENT,
+        2,
+        1,
+    )
+    assert (attempt.first_failed_ms, attempt.deadline_ms) == (17, job.deadline_ms)
+    assert (attempt.not_before_ms, attempt.again) == (99, False)
 
 
 @given(jobs)

@@ -5,6 +5,8 @@
 -- args:    most jobs
 -- edge:    DELAYED --due--> WAITING
 -- edge:    DELAYED --deadline--> DEAD
+-- edge:    RETRY_WAITING --due--> WAITING
+-- edge:    RETRY_WAITING --deadline--> DEAD
 -- edge:    WAITING --queue_timeout--> DEAD
 -- edge:    WAITING --deadline--> DEAD
 -- replies: promoted(number) | lost

@@ -40,6 +40,12 @@ function lib.back_to_line(j) -- to the front: the score it had; a queue timeout 
   lib.join(j)
 end
 
+function lib.fail(j, reason, detail)
+  lib.move(j, S.FAILED)
+  call('ZADD', P .. 'failed', NOW, j.id)
+  lib.note_error(j, reason, detail)
+end
+
 function lib.end_attempt(j, kind, reason, detail)
   lib.free_units(j)
   lib.correct_pass(j)
@@ -51,9 +57,7 @@ function lib.end_attempt(j, kind, reason, detail)
     lib.back_to_line(j)
   else -- failed: stays here until the authority decides
     j.charged = j.charged + 1
-    lib.move(j, S.FAILED)
-    call('ZADD', P .. 'failed', NOW, j.id)
-    call('SET', P .. 'err:' .. j.id, reason .. ' ' .. detail)
+    lib.fail(j, reason, detail)
   end
 end
 

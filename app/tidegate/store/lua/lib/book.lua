@@ -1,6 +1,6 @@
 -- book: what a queue knows of itself and its tenants, as numbers: one hash, read when asked, written at the end of the call.
 -- needs: base
--- Field "" of a queue: "in out D F X R vt" = jobs that came and went, jobs in four of the states (what is neither gone nor in
+-- Field "" of a queue: "in out D F X R T vt" = jobs that came and went, jobs in five of the states (what is neither gone nor in
 -- one of them waits), pass of the tenant served last. Field TENANT: "n mean" = unfinished jobs, mean slot-seconds.
 local books -- of this call
 function lib.begin_book() books = {} end
@@ -15,11 +15,11 @@ function lib.book(q, t) -- t: a tenant that will be asked for
   local b = books[q]
   if b then return b end
   local found = call('HMGET', P .. 'book:' .. q, '', t or '')
-  b = {new = not found[1], took = 0, out = 0, D = 0, F = 0, X = 0, R = 0, vt = 0, tenants = {}}
+  b = {new = not found[1], took = 0, out = 0, D = 0, F = 0, X = 0, R = 0, T = 0, vt = 0, tenants = {}}
   if found[1] then
-    local i, o, d, f, x, r, v = found[1]:match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+)$')
-    b.took, b.out, b.D, b.F, b.X, b.R, b.vt =
-      tonumber(i), tonumber(o), tonumber(d), tonumber(f), tonumber(x), tonumber(r), tonumber(v)
+    local i, o, d, f, x, r, w, v = found[1]:match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+)$')
+    b.took, b.out, b.D, b.F, b.X, b.R, b.T, b.vt =
+      tonumber(i), tonumber(o), tonumber(d), tonumber(f), tonumber(x), tonumber(r), tonumber(w), tonumber(v)
   end
   if t then b.tenants[t] = tenant_of(found[2]) end
   books[q] = b
@@ -39,14 +39,14 @@ end
 
 function lib.waiting(q)
   local b = lib.book(q)
-  return b.took - b.out - b.D - b.F - b.R
+  return b.took - b.out - b.D - b.F - b.R - b.T
 end
 
 function lib.close_book() -- the loader calls it after each command
   for q, b in pairs(books) do
     local key, set, gone = P .. 'book:' .. q, {}, {}
     if b.changed then
-      set = {'', string.format('%d %d %d %d %d %d %.17g', b.took, b.out, b.D, b.F, b.X, b.R, b.vt)}
+      set = {'', string.format('%d %d %d %d %d %d %d %.17g', b.took, b.out, b.D, b.F, b.X, b.R, b.T, b.vt)}
     end
     for t, x in pairs(b.tenants) do
       if x.changed and x.n == 0 and x.mean == 0 then gone[#gone + 1] = t

@@ -41,12 +41,19 @@ function lib.finish(j, to)
   lib.uncount(j)
 end
 
+-- why a job failed last, and when it failed first
+function lib.note_error(j, reason, detail)
+  local key = P .. 'err:' .. j.id
+  local first = (call('GET', key) or ''):match('^%S+ (%d+) ') or lib.int(NOW)
+  call('SET', key, reason .. ' ' .. first .. ' ' .. detail)
+end
+
 -- dead letter: the record stays whole for a person, out of the way of bounds and overlap
 function lib.bury(j, reason, detail)
   lib.clear_due(j)
   lib.move(j, S.DEAD)
   call('ZADD', P .. 'dlq', NOW, j.id)
-  call('SET', P .. 'err:' .. j.id, reason .. ' ' .. detail)
+  lib.note_error(j, reason, detail)
   lib.end_key(j)
   lib.uncount(j)
 end

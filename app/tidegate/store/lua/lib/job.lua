@@ -3,7 +3,7 @@
 -- words: queue tenant lane operation step key body-hash task task_id resource...   ("-" = none)
 -- needs: epoch book
 local FORMAT, HEADER = '>BBI4HBBI8I8i4I8I8I8I4I4I4H', 68
-local S = {WAITING = 87, DELAYED = 68, RUNNING = 82, FAILED = 70, SUCCEEDED = 83, CANCELLED = 67, DEAD = 88}
+local S = {WAITING = 87, DELAYED = 68, RUNNING = 82, FAILED = 70, RETRY_WAITING = 84, SUCCEEDED = 83, CANCELLED = 67, DEAD = 88}
 local AT_MOST_ONCE = 1
 
 function lib.job_parse(id, s)
@@ -55,10 +55,12 @@ end
 -- a job that came back waits since then, though its place in the line is that of its first eligibility
 function lib.waiting_since(j) return math.max(j.eligible, j.started) end
 
+function lib.sleeps(j) return j.state == S.DELAYED or j.state == S.RETRY_WAITING end -- until its eligible time
+
 -- next instant at which something must happen to a waiting or delayed job (0 = never)
 function lib.next_due(j)
   local at = j.deadline > 0 and j.deadline or math.huge
-  if j.state == S.DELAYED then at = math.min(at, j.eligible)
+  if lib.sleeps(j) then at = math.min(at, j.eligible)
   elseif j.qt > 0 then at = math.min(at, lib.waiting_since(j) + j.qt) end
   return at
 end
@@ -69,7 +71,7 @@ function lib.set_due(j)
 end
 
 function lib.clear_due(j)
-  if j.deadline > 0 or j.qt > 0 or j.state == S.DELAYED then call('ZREM', P .. 'due', j.id) end
+  if j.deadline > 0 or j.qt > 0 or lib.sleeps(j) then call('ZREM', P .. 'due', j.id) end
 end
 
 function lib.step_name(j) return j.op .. ' ' .. j.step end

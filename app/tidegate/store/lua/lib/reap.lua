@@ -29,13 +29,12 @@ function lib.reap_one(lease, expiry, gone)
   end
   call('HINCRBY', META, 'expired', 1)
   j.crashes, j.charged = j.crashes + 1, j.charged + 1
-  call('SET', P .. 'err:' .. j.id, 'worker_lost {}')
   if again and j.crashes == 1 then
+    lib.note_error(j, 'worker_lost', '{}')
     lib.back_to_line(j)
     gone.requeued = gone.requeued + 1
   else
-    lib.move(j, S.FAILED)
-    call('ZADD', P .. 'failed', NOW, j.id)
+    lib.fail(j, 'worker_lost', '{}')
     gone.failed = gone.failed + 1
   end
 end
@@ -55,12 +54,12 @@ function lib.promote(limit_n)
   for _, id in ipairs(due) do
     call('ZREM', P .. 'due', id)
     local j = lib.job_read(id)
-    if j and (j.state == S.WAITING or j.state == S.DELAYED) then
+    if j and (j.state == S.WAITING or lib.sleeps(j)) then
       local why = lib.expired(j)
       if why then
         if j.state == S.WAITING then lib.leave(j.lane, j.q, j.t, id) end
         lib.bury(j, why, '{}')
-      elseif j.state == S.DELAYED and j.eligible <= NOW then
+      elseif lib.sleeps(j) and j.eligible <= NOW then
         lib.move(j, S.WAITING)
         lib.join(j)
       else

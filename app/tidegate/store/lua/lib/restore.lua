@@ -35,6 +35,7 @@ function lib.take_as_running(j, mine) -- its claim was in the lost second: out o
     call('ZREM', P .. 'leases', lib.lease_of(j))
     lib.free_units(j)
   end
+  if j.state == S.FAILED then call('ZREM', P .. 'failed', j.id) end -- so was what was decided about it
   lib.clear_due(j)
   j.n, j.fence, j.started, j.est = mine.n, mine.fence, mine.started, mine.est
   lib.move(j, S.RUNNING)
@@ -42,7 +43,7 @@ function lib.take_as_running(j, mine) -- its claim was in the lost second: out o
 end
 
 function lib.behind(j, mine) -- what the store has of the job is older than this attempt, and the job is not over
-  return (j.state == S.WAITING or j.state == S.DELAYED or j.state == S.RUNNING) and j.fence < mine.fence
+  return (j.state == S.WAITING or lib.sleeps(j) or j.state == S.RUNNING or j.state == S.FAILED) and j.fence < mine.fence
 end
 
 -- a fence of this epoch or a later one, from before the restart: the opening of its epoch was forgotten as well

@@ -1,0 +1,72 @@
+"""The beat process: the authority and the house-keeping in one. Any number of them may run; no claim needs one."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tidegate.config import Settings, load
+from tidegate.domain.backoff import RetryPolicy
+from tidegate.embedded.endpoint import broker_url
+from tidegate.retry import Authority, retry_policy
+from tidegate.store import Store
+from tidegate_beat.loop import Loop
+
+log = logging.getLogger(__name__)
+
+#: seconds between two rounds of each duty
+AUTHORITY, HOUSE = 0.5, 1.0
+#: leases and due jobs of one step of the house
+LEASES, DUE = 100, 100
+
+
+def duties(store: Store, settings: Settings) -> tuple[Loop, ...]:
+    """Everything that beat does, each as a loop of its own."""
+    authority = Authority(store, policies(settings))
+    return (
+        Loop("authority", lambda: authority.step().more, AUTHORITY),
+        Loop("reaper", lambda: _reap(store), HOUSE),
+        Loop("promoter", lambda: store.promote(DUE) == DUE, HOUSE),
+    )
+
+
+def policies(settings: Settings) -> Callable[[str], RetryPolicy]:
+    """Retry policy of a task by its name, as the file says."""
+
+    @functools.lru_cache(maxsize=10_000)
+    def policy(task: str) -> RetryPolicy:
+        return retry_policy(settings.task(task))
+
+    return policy
+
+
+def _reap(store: Store) -> bool:
+    judged = store.reap(LEASES)
+    if judged.requeued or judged.failed:
+        log.warning("leases ended: %d jobs go back, %d have failed", judged.requeued, judged.failed)
+    return judged.requeued + judged.failed == LEASES
+
+
+def run(config: Path | None, ready: Callable[[Sequence[Loop]], None] = lambda loops: None) -> None:
+    """Until SIGTERM or Ctrl-C. Raises ConfigError, StoreUnavailable, StoreRefused before anything runs."""
+    settings = load(config)
+    store = Store.open(settings, "beat", url=broker_url(settings))
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    loops = duties(store, settings)
+    for loop in loops:
+        loop.start()
+    log.info("beat runs: %s", ", ".join(loop.name for loop in loops))
+    ready(loops)
+    stopped.wait()
+    for loop in loops:
+        if not loop.stop():
+            log.warning(
+                "%s is in the middle of something; its decisions hold once, whoever finishes", loop.name
+            )
+    store.close()
