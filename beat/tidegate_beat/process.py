@@ -14,6 +14,7 @@ from tidegate.domain.backoff import RetryPolicy
 from tidegate.embedded.endpoint import broker_url
 from tidegate.retry import Authority, retry_policy
 from tidegate.store import Store
+from tidegate_beat.finalizer import Finalizer
 from tidegate_beat.loop import Loop
 
 log = logging.getLogger(__name__)
@@ -26,10 +27,11 @@ LEASES, DUE = 100, 100
 
 def duties(store: Store, settings: Settings) -> tuple[Loop, ...]:
     """Everything that beat does, each as a loop of its own."""
-    authority = Authority(store, policies(settings))
+    authority, finalizer = Authority(store, policies(settings)), Finalizer(store, settings)
     return (
         Loop("authority", lambda: authority.step().more, AUTHORITY),
         Loop("reaper", lambda: _reap(store), HOUSE),
+        Loop("finalizer", finalizer.step, AUTHORITY),
         Loop("promoter", lambda: store.promote(DUE) == DUE, HOUSE),
     )
 

@@ -148,6 +148,12 @@ class InvalidJob(Refused):
         super().__init__(f"{where}: {what}; expected {expected}")
 
 
+class JobDead(TidegateError):
+    """What a caller's `get()` raises for a job that ended without an error of its body (it waited too long, say)."""
+
+    code = "job_dead"
+
+
 class StoreUnavailable(TidegateError):
     """The store did not answer in time. For `enqueue`: whether the job was taken is unknown only if `maybe_done`."""
 

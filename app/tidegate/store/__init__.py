@@ -5,6 +5,7 @@ from __future__ import annotations
 from tidegate.store.call import (
     ClaimReply,
     ClaimRequest,
+    DeadJob,
     ExtendReply,
     QueueCounts,
     ReapReply,
@@ -18,6 +19,7 @@ __all__ = [
     "ClaimChannel",
     "ClaimReply",
     "ClaimRequest",
+    "DeadJob",
     "ExtendReply",
     "QueueCounts",
     "ReapReply",

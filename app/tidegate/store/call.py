@@ -77,6 +77,17 @@ class Failure:
     attempt: FailedAttempt
 
 
+@dataclass(frozen=True, slots=True)
+class DeadJob:
+    """A dead job whose result a worker still has to write."""
+
+    job_id: str
+    operation_id: str
+    step: str
+    queue: str
+    tenant: str
+
+
 def decision_arguments(failure: Failure, decision: Decision) -> tuple[Argument, ...]:
     """(lease, word, instant, reason, detail). A dead letter keeps the reason of its last failure in its detail."""
     if isinstance(decision, Retry):

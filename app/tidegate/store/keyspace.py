@@ -95,6 +95,7 @@ KEYS: tuple[KeyKind, ...] = (
     KeyKind("bucket:*", "charge", "ttl: time to fill + 1 h"),
     KeyKind("failed", "settle", "while jobs are failed"),
     KeyKind("dlq", "bury", "while jobs are dead"),
+    KeyKind("untold", "bury", "until the result of the dead job is written"),
     KeyKind("wake:*", "wake", "fleet: at most 32 tokens per queue"),
     KeyKind("tick:*", "claim", "ttl: at most 1 s"),
     KeyKind("rq:*", "answer", "ttl: 10 min"),

@@ -36,6 +36,7 @@ COMMANDS = [
     "settle",
     "snapshot",
     "unregister",
+    "untold",
 ]
 
 

@@ -23,6 +23,7 @@ from tidegate.store.call import (
     MAX_OUTCOMES,
     ClaimReply,
     ClaimRequest,
+    DeadJob,
     ExtendReply,
     Failure,
     ReapReply,
@@ -33,11 +34,11 @@ from tidegate.store.call import (
 )
 from tidegate.store.connection import CLASSES, Scheme, Target, TcpConnection, TlsConnection, UnixConnection
 from tidegate.store.errors import OutOfMemoryError, ResponseError
-from tidegate.store.keyspace import Keyspace, encode
+from tidegate.store.keyspace import Keyspace, decode, encode
 from tidegate.store.line import Argument, Engine, Line
 from tidegate.store.script import Script, load
 
-Role = Literal["producer", "worker", "tool"]
+Role = Literal["producer", "worker", "beat", "tool"]
 T = TypeVar("T")
 _PIPELINE = 8  # enqueue scripts in flight at once
 
@@ -244,6 +245,15 @@ class Store:
         """Apply decisions; how many were accepted. What somebody else decided meanwhile is left alone."""
         arguments = [word for one in decisions for word in decision_arguments(*one)]
         return list(self._one("decide", *arguments)[1]).count(b"ok")
+
+    def untold(self, most: int = 100, told: Sequence[str] = ()) -> tuple[DeadJob, ...]:
+        """Dead jobs whose results are not written yet, the oldest first. told: ids of jobs that need it no more."""
+        _, *rows = self._one("untold", most, *told)
+        found = []
+        for job_id, text in rows:
+            words = text.decode("ascii").split(" ")
+            found.append(DeadJob(job_id.decode(), *map(decode, (words[3], words[4], words[0], words[1]))))
+        return tuple(found)
 
     def advance_clock(self, milliseconds: int) -> int:
         """Move the clock of a fleet with a test clock; StoreRefused for any other. Gives the new time in ms."""

@@ -13,7 +13,7 @@ from celery.exceptions import ImproperlyConfigured
 from tidegate.config import Settings, load
 from tidegate.embedded.endpoint import broker_url
 from tidegate.transport.binding import OPTION, Binding, bind, binding
-from tidegate.worker import celery_settings, identity
+from tidegate.worker import celery_settings, finalize, identity
 from tidegate.worker.bootstep import LeaseKeeping
 from tidegate.worker.task import adopt_all
 
@@ -46,7 +46,7 @@ def install(app: Celery | None = None, settings: Settings | None = None) -> Cele
     if app.configured:
         _configure(app)
     if app.finalized:
-        adopt_all(app)
+        _on_finalized(app)
     return app
 
 
@@ -65,6 +65,7 @@ def _on_configured(sender: Celery, **_: Any) -> None:
 
 
 def _on_finalized(sender: Celery, **_: Any) -> None:
+    finalize.register(sender)
     adopt_all(sender)
 
 

@@ -52,6 +52,18 @@ def heard(value: Any, job: str) -> None:
     ledger.note("heard", job=job, value=value)
 
 
+@shared_task(ignore_result=True)
+def mourn(task_id: str) -> None:
+    """An errback with one argument, which Celery sends as a job: it gets the id."""
+    ledger.note("mourned", job=task_id, by="id")
+
+
+@shared_task(ignore_result=True)
+def mourn_here(request: Any, error: BaseException, traceback: Any, job: str) -> None:
+    """An errback that runs where the failure is written: it gets the request and the error."""
+    ledger.note("mourned", job=job, by="error", error=f"{type(error).__name__}: {error}")
+
+
 @shared_task(bind=True)
 def swap(self: Task, x: int) -> Any:
     raise self.replace(chain(add.s(x, 1), add.s(100)))

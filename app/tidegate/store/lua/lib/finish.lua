@@ -53,6 +53,7 @@ function lib.bury(j, reason, detail)
   lib.clear_due(j)
   lib.move(j, S.DEAD)
   call('ZADD', P .. 'dlq', NOW, j.id)
+  if j.step:sub(1, 9) ~= 'finalize-' then call('ZADD', P .. 'untold', NOW, j.id) end -- its caller waits for a result
   lib.note_error(j, reason, detail)
   lib.end_key(j)
   lib.uncount(j)
