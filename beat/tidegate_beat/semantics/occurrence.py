@@ -17,6 +17,9 @@ from tidegate_beat.semantics.zone import Stretch, Zone
 #: no zone is farther than this from UTC, nor its gaps longer
 _FAR = timedelta(days=2)
 
+#: nothing is planned earlier: before that, most zones kept the time of the sun
+_FIRST = datetime(1900, 1, 1)
+
 _Found = tuple[datetime, Note]
 
 
@@ -56,8 +59,8 @@ class Cron:
         return takewhile(lambda fire: fire.at <= end, self.fires(start))
 
     def fires(self, instant: datetime) -> Iterator[FireTime]:
-        """All fires later than `instant` (aware), strictly ascending."""
-        last = utc(instant).replace(tzinfo=None)
+        """All fires later than `instant` (aware), strictly ascending; none before the year 1900."""
+        last = max(utc(instant).replace(tzinfo=None), _FIRST)
         for at, note in self._instants(last):
             # A gap's end and a shifted fire can meet an ordinary fire; one instant is one fire.
             if at > last:
