@@ -16,6 +16,7 @@ from tidegate.domain.errors import TidegateError
 COMMANDS = {
     "beat": "tidegate.cli.beat:beat",
     "config": "tidegate.cli.config:config",
+    "dlq": "tidegate.cli.dlq:dlq",
     "enqueue": "tidegate.cli.enqueue:enqueue",
     "status": "tidegate.cli.status:status",
     "worker": "tidegate.cli.worker:worker",

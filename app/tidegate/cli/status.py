@@ -21,6 +21,7 @@ _COLUMNS = (
     "delayed",
     "running",
     "failed",
+    "retrying",
     "dead",
     "oldest",
     "pressure",
@@ -66,6 +67,7 @@ def as_dict(found: Snapshot) -> dict[str, Any]:
                 "delayed": queue.delayed,
                 "running": queue.running,
                 "failed": queue.failed,
+                "retry_waiting": queue.retry_waiting,
                 "dead": queue.dead,
                 "oldest_age": queue.oldest_age_ms / 1000,
                 "pressure": queue.pressure.value,
@@ -109,8 +111,9 @@ def table(rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def _row(name: str, queue: QueueCounts) -> tuple[str, ...]:
-    counts = (queue.depth, queue.limit, queue.waiting, queue.delayed, queue.running, queue.failed, queue.dead)
-    return (name, *map(str, counts), f"{queue.oldest_age_ms / 1000:.1f}s", queue.pressure.value)
+    standing = (queue.depth, queue.limit, queue.waiting, queue.delayed, queue.running)
+    failed = (queue.failed, queue.retry_waiting, queue.dead)
+    return (name, *map(str, standing + failed), f"{queue.oldest_age_ms / 1000:.1f}s", queue.pressure.value)
 
 
 def _size(count: int) -> str:

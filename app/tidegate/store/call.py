@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tidegate.domain.decision import Decision, FailedAttempt, Retry
-from tidegate.domain.job import ClaimedJob, LeaseRef, Outcome, Pressure, SettleWord
+from tidegate.domain.job import ClaimedJob, JobView, LeaseRef, Outcome, Pressure, SettleWord
 from tidegate.store.keyspace import encode
 from tidegate.store.line import Argument
 
@@ -75,6 +75,14 @@ class Failure:
     task: str
     detail: Mapping[str, Any]
     attempt: FailedAttempt
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A dead job, whole. died_ms: server time of its death."""
+
+    job: JobView
+    died_ms: int
 
 
 @dataclass(frozen=True, slots=True)

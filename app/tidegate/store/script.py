@@ -22,6 +22,7 @@ COMMANDS = [
     "claim",
     "clock",
     "configure",
+    "dead",
     "decide",
     "enqueue",
     "extend",

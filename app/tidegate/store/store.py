@@ -24,6 +24,7 @@ from tidegate.store.call import (
     ClaimReply,
     ClaimRequest,
     DeadJob,
+    DeadLetter,
     ExtendReply,
     Failure,
     ReapReply,
@@ -245,6 +246,15 @@ class Store:
         """Apply decisions; how many were accepted. What somebody else decided meanwhile is left alone."""
         arguments = [word for one in decisions for word in decision_arguments(*one)]
         return list(self._one("decide", *arguments)[1]).count(b"ok")
+
+    def dead_letters(self, most: int = 50, skip: int = 0) -> tuple[int, tuple[DeadLetter, ...]]:
+        """How many there are, and at most so many of them, the latest first."""
+        _, total, *rows = self._one("dead", most, skip)
+        found = (
+            DeadLetter(record.view(job_id.decode(), raw, error.decode("utf-8", "replace")), int(float(died)))
+            for job_id, died, raw, error in rows
+        )
+        return int(total), tuple(found)
 
     def untold(self, most: int = 100, told: Sequence[str] = ()) -> tuple[DeadJob, ...]:
         """Dead jobs whose results are not written yet, the oldest first. told: ids of jobs that need it no more."""

@@ -121,8 +121,9 @@ def test_status(shop: Shop) -> None:
     found = json.loads(run(shop, "status", "--json").stdout)
     assert found["fleet"] == shop.settings.fleet.name
     small = found["queues"]["small"]
-    assert {name: small[name] for name in ("depth", "limit", "waiting", "delayed", "running", "failed", "dead")} == {
-        "depth": 2, "limit": 3, "waiting": 0, "delayed": 2, "running": 0, "failed": 0, "dead": 0,
+    names = ("depth", "limit", "waiting", "delayed", "running", "failed", "retry_waiting", "dead")
+    assert {name: small[name] for name in names} == {
+        "depth": 2, "limit": 3, "waiting": 0, "delayed": 2, "running": 0, "failed": 0, "retry_waiting": 0, "dead": 0,
     }  # fmt: skip
     assert found["queues"]["default"]["oldest_age"] >= 0
     assert found["workers"] == [
@@ -131,7 +132,7 @@ def test_status(shop: Shop) -> None:
     assert found["store"]["memory_used"] > 0
     shown = run(shop, "status").stdout.splitlines()
     assert shown[0].split() == [
-        "queue", "depth", "limit", "waiting", "delayed", "running", "failed", "dead", "oldest", "pressure",
+        "queue", "depth", "limit", "waiting", "delayed", "running", "failed", "retrying", "dead", "oldest", "pressure",
     ]  # fmt: skip
     assert any(line.startswith("small ") for line in shown)
     assert any(line.startswith("worker w1  host pid 42  2 slots  default") for line in shown)
