@@ -11,7 +11,7 @@ from itertools import takewhile
 from tidegate.config.later import DstFold, DstGap
 from tidegate_beat.semantics.expression import Expression
 from tidegate_beat.semantics.fire import FireTime, Note, utc
-from tidegate_beat.semantics.wall import LAST_YEAR, Walls
+from tidegate_beat.semantics.wall import LAST_YEAR, Walls, walls
 from tidegate_beat.semantics.zone import Stretch, Zone
 
 #: no zone is farther than this from UTC, nor its gaps longer
@@ -47,7 +47,7 @@ class Cron:
             gap = DstGap.GAP_END if fixed else DstGap.SKIP
         if fold is DstFold.AUTO:
             fold = DstFold.FIRST if fixed else DstFold.BOTH
-        return Cron(expression, zone, gap, fold, Walls.of(expression))
+        return Cron(expression, zone, gap, fold, walls(expression))
 
     def next_after(self, instant: datetime) -> FireTime | None:
         """The first fire later than `instant` (aware); None past the last year of the calendar."""
@@ -72,26 +72,30 @@ class Cron:
         if after.year > LAST_YEAR:
             return
         stretch = self.zone.stretch(after)
+        asked, wall = after, None
         while True:
             start = max(stretch.start, after)
-            wall = self._walls.since(start + min(stretch.offset, stretch.before))
+            bound = start + min(stretch.offset, stretch.before)
+            if wall is None or not asked <= bound <= wall:
+                # Otherwise the answer for the last stretch is the answer for this one too.
+                asked, wall = bound, self._walls.since(bound)
             if wall is None:
                 return
             if wall - _FAR >= stretch.end:
                 # Nothing for a long time: go there at once.
                 stretch = self.zone.stretch(wall - _FAR)
                 continue
-            yield from heapq.merge(
-                self._moved(stretch, after), self._ordinary(stretch, start), key=lambda f: f[0]
-            )
+            shown = start + stretch.offset
+            first = wall if wall >= shown else self._walls.since(shown)
+            moved, ordinary = self._moved(stretch, after), self._ordinary(stretch, first)
+            yield from heapq.merge(moved, ordinary, key=lambda found: found[0])
             stretch = self.zone.stretch(stretch.end)
 
-    def _ordinary(self, stretch: Stretch, start: datetime) -> Iterator[_Found]:
-        """The wall times that the stretch itself shows, as its instants."""
+    def _ordinary(self, stretch: Stretch, wall: datetime | None) -> Iterator[_Found]:
+        """The wall times that the stretch itself shows, from `wall` on, as its instants."""
         offset = stretch.offset
         again_until = stretch.start + stretch.before  # walls below are shown a second time here
         again_from = stretch.end + stretch.after  # walls from here on will be shown again
-        wall = self._walls.since(start + offset)
         while wall is not None and wall < stretch.end + offset:
             if wall < again_until:
                 if self.fold is not DstFold.FIRST:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
+from bisect import bisect_right
+from dataclasses import dataclass
 from datetime import MAXYEAR, datetime, time, timedelta
-from itertools import product
+from functools import lru_cache
 
 from croniter import CroniterBadDateError, croniter
 
@@ -17,30 +18,20 @@ LAST_YEAR = MAXYEAR - 2
 
 @dataclass(frozen=True, slots=True)
 class Walls:
-    """The wall times of one expression; compile it once with `Walls.of`.
+    """The wall times of one expression; compile it once with `walls`.
 
-    Croniter enumerates. Days with marks (`L`, `L5`, `1#2`, `15W`) are enumerated here instead, because croniter 7.0
-    refuses `W` in lists and `#` or `L5` beside plain weekdays.
+    Croniter enumerates. Days with marks (`L`, `L5`, `1#2`, `15W`) are enumerated here instead (`engine` is None),
+    because croniter 7.0 refuses `W` in lists and `#` or `L5` beside plain weekdays.
     """
 
     expression: Expression
-    _engine: croniter | None
-    _times: tuple[time, ...] = field(repr=False)
-
-    @staticmethod
-    def of(expression: Expression) -> Walls:
-        if expression.days.plain:
-            return Walls(expression, _compiled(expression), ())
-        seconds = expression.second.values if expression.second is not None else (0,)
-        hours, minutes = expression.hour.values, expression.minute.values
-        times = tuple(time(*parts) for parts in product(hours, minutes, seconds))
-        return Walls(expression, None, times)
+    engine: croniter | None
 
     def after(self, wall: datetime) -> datetime | None:
         """The first wall time later than `wall` (naive); None if there is none up to the last year."""
         if wall.year > LAST_YEAR:
             return None
-        found = self._ours(wall) if self._engine is None else self._theirs(self._engine, wall)
+        found = self._ours(wall) if self.engine is None else self._theirs(self.engine, wall)
         return found if found is not None and found.year <= LAST_YEAR else None
 
     def since(self, wall: datetime) -> datetime | None:
@@ -58,10 +49,35 @@ class Walls:
 
     def _ours(self, wall: datetime) -> datetime | None:
         for day in self.expression.days.since(wall.date()):
-            for at in self._times:
-                if (found := datetime.combine(day, at)) > wall:
-                    return found
+            at = self._time(wall) if day == wall.date() else self._time(None)
+            if at is not None:
+                return datetime.combine(day, at)
         return None
+
+    def _time(self, wall: datetime | None) -> time | None:
+        """The first time of a day, or the first later than the one of `wall` on its day."""
+        hours, minutes = self.expression.hour.values, self.expression.minute.values
+        seconds = self.expression.second.values if self.expression.second is not None else (0,)
+        if wall is None:
+            return time(hours[0], minutes[0], seconds[0])
+        if wall.hour in hours:
+            if wall.minute in minutes and (second := _later(seconds, wall.second)) is not None:
+                return time(wall.hour, wall.minute, second)
+            if (minute := _later(minutes, wall.minute)) is not None:
+                return time(wall.hour, minute, seconds[0])
+        hour = _later(hours, wall.hour)
+        return None if hour is None else time(hour, minutes[0], seconds[0])
+
+
+@lru_cache(maxsize=4096)
+def walls(expression: Expression) -> Walls:
+    """Schedules of one expression share its engine: many have the same, and a croniter is not small."""
+    return Walls(expression, _compiled(expression) if expression.days.plain else None)
+
+
+def _later(values: tuple[int, ...], value: int) -> int | None:
+    at = bisect_right(values, value)
+    return values[at] if at < len(values) else None
 
 
 def _compiled(expression: Expression) -> croniter:

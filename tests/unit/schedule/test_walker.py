@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.schedule.walker import ZONES, Drawn, changes, draw, walk
 
-from tidegate.config.later import DstFold, DstGap
+from tidegate.config.later import CronSeconds, DstFold, DstGap
 from tidegate_beat.semantics import Cron, FireTime, InvalidSchedule, Zone, parse
 from tidegate_beat.semantics.expression import Expression
+from tidegate_beat.semantics.wall import Walls, walls
 
 DAY = timedelta(days=1)
 YEARS = [datetime(2020, 1, 1, tzinfo=UTC) + i * timedelta(hours=997) for i in range(95)]
@@ -124,3 +125,34 @@ def test_folds(drawn: Drawn, zone: str, data: st.DataObject) -> None:
         for fold in (DstFold.FIRST, DstFold.SECOND)
     ]
     assert sorted(walls[0]) == sorted(set(walls[0])) == sorted(walls[1])
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    drawn_ones,
+    st.sampled_from([None, *CronSeconds]),
+    st.datetimes(datetime(2020, 1, 1), datetime(2030, 12, 31)),
+)
+def test_two_ways_to_enumerate_wall_times_agree(
+    drawn: Drawn, seconds: CronSeconds | None, start: datetime
+) -> None:
+    """What croniter answers is what the enumeration for marked days would have answered."""
+    text = {None: "{}", CronSeconds.FIRST: "7,50 {}", CronSeconds.LAST: "{} */25"}[seconds].format(drawn.text)
+    try:
+        expression = parse(text, cron_seconds=seconds)
+    except InvalidSchedule:
+        return
+    theirs, ours = walls(expression), Walls(expression, None)
+    assert (theirs.engine is None) is not expression.days.plain
+    at: datetime | None = start
+    for _ in range(12):
+        assert at is not None
+        assert theirs.since(at) == ours.since(at)
+        assert theirs.after(at) == ours.after(at)
+        at = ours.after(at)
+
+
+def test_wall_times_reach_over_forty_years() -> None:
+    leap = parse("0 0 29 2 */7")
+    for enumerated in (walls(leap), Walls(leap, None)):
+        assert enumerated.after(datetime(2088, 2, 29)) == datetime(2128, 2, 29)
