@@ -19,6 +19,7 @@ FILES = {
     "docs/tidegate.schema.json": "tidegate.config.schema:as_text",
     "docs/states.md": "states:as_markdown",
     "docs/store.md": "keys:as_markdown",
+    "docs/metrics.md": "tidegate.telemetry.catalog:as_markdown",
 }
 
 

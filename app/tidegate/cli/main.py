@@ -18,6 +18,7 @@ COMMANDS = {
     "config": "tidegate.cli.config:config",
     "dlq": "tidegate.cli.dlq:dlq",
     "enqueue": "tidegate.cli.enqueue:enqueue",
+    "exporter": "tidegate.cli.exporter:exporter",
     "status": "tidegate.cli.status:status",
     "worker": "tidegate.cli.worker:worker",
 }
