@@ -40,7 +40,8 @@ class Expression:
     @property
     def text(self) -> str:
         """The canonical spelling: names, `H` and lists as numbers. It parses to an equal expression with the same
-        `cron_seconds`, and two expressions of one spelling fire at the same times."""
+        `cron_seconds` (if it is not over 256 characters, as a list of odd numbers can be), and two expressions of one
+        spelling fire at the same times."""
         five = " ".join(
             part.text
             for part in (

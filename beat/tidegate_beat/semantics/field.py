@@ -215,7 +215,7 @@ def _hashed(name: Name, part: str, schedule_id: str | None) -> tuple[int, ...]:
         raise _refused(
             name, f"step larger than the field ({shown(part)})", "write a step that fits its range"
         )
-    digest = hashlib.sha256(f"{name.value}\0{schedule_id}".encode()).digest()
+    digest = hashlib.sha256(f"{name.name}\0{schedule_id}".encode()).digest()
     drawn = int.from_bytes(digest[:8], "big")
     if not step:
         return (first + drawn % (last - first + 1),)

@@ -122,6 +122,24 @@ def test_the_start_itself_is_never_among_the_fires() -> None:
     assert list(cron.between(later.at, later.at)) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "zone", "after", "expected"),
+    [
+        # in the hour after a gap, a shifted fire is still to come, and comes once
+        ("30 2 * * *", NEW_YORK, "2026-03-08T03:10:00-04:00", "2026-03-08T03:30:00-04:00"),
+        ("30 2 * * *", NEW_YORK, "2026-03-08T03:30:00-04:00", "2026-03-09T02:30:00-04:00"),
+        # at 01:45 the 01:10 of the first pass is over, and that of the second to come
+        ("10 1 * * *", NEW_YORK, "2026-11-01T01:45:00-04:00", "2026-11-01T01:10:00-05:00"),
+        ("10 1 * * *", NEW_YORK, "2026-11-01T01:10:00-05:00", "2026-11-02T01:10:00-05:00"),
+        # Kiritimati left out 31 December 1994; the shifted fire lies in the next year, also of UTC
+        ("0 18 31 12 *", "Pacific/Kiritimati", "1995-01-01T14:30:00+14:00", "1995-01-01T18:00:00+14:00"),
+    ],
+)
+def test_a_start_within_a_change(text: str, zone: str, after: str, expected: str) -> None:
+    cron = Cron.of(parse(text), Zone.named(zone), DstGap.SHIFT, DstFold.BOTH)
+    assert str(cron.next_after(datetime.fromisoformat(after))) == f"{expected}[{zone}]"
+
+
 def test_notes_say_what_was_done() -> None:
     zone = Zone.named(NEW_YORK)
 
