@@ -68,14 +68,15 @@ class Cron:
                 yield FireTime(at.replace(tzinfo=UTC), self.zone, note)
 
     def _instants(self, after: datetime) -> Iterator[_Found]:
-        """Ascending, with repetitions, from a little before `after` on."""
+        """Ascending, from `after` on; some of them twice."""
         if after.year > LAST_YEAR:
             return
         stretch = self.zone.stretch(after)
         asked, wall = after, None
         while True:
             start = max(stretch.start, after)
-            bound = start + min(stretch.offset, stretch.before)
+            shown = start + stretch.offset
+            bound = stretch.start + stretch.before if self._owes(stretch, after) else shown
             if wall is None or not asked <= bound <= wall:
                 # Otherwise the answer for the last stretch is the answer for this one too.
                 asked, wall = bound, self._walls.since(bound)
@@ -85,11 +86,15 @@ class Cron:
                 # Nothing for a long time: go there at once.
                 stretch = self.zone.stretch(wall - _FAR)
                 continue
-            shown = start + stretch.offset
             first = wall if wall >= shown else self._walls.since(shown)
             moved, ordinary = self._moved(stretch, after), self._ordinary(stretch, first)
             yield from heapq.merge(moved, ordinary, key=lambda found: found[0])
             stretch = self.zone.stretch(stretch.end)
+
+    def _owes(self, stretch: Stretch, after: datetime) -> bool:
+        """Whether wall times of a gap before the stretch may still fire later than `after`."""
+        width = stretch.offset - stretch.before  # of a gap; none or negative where there is none
+        return self.gap is not DstGap.SKIP and width > timedelta() and after < stretch.start + width
 
     def _ordinary(self, stretch: Stretch, wall: datetime | None) -> Iterator[_Found]:
         """The wall times that the stretch itself shows, from `wall` on, as its instants."""
@@ -110,7 +115,7 @@ class Cron:
     def _moved(self, stretch: Stretch, after: datetime) -> Iterator[_Found]:
         """What becomes of the wall times in the gap before the stretch, if there is one."""
         gap_end = stretch.start + stretch.offset
-        if self.gap is DstGap.SKIP or after >= stretch.start + (stretch.offset - stretch.before):
+        if not self._owes(stretch, after):
             return
         wall = self._walls.since(stretch.start + stretch.before)
         while wall is not None and wall < gap_end:

@@ -156,3 +156,12 @@ def test_wall_times_reach_over_forty_years() -> None:
     leap = parse("0 0 29 2 */7")
     for enumerated in (walls(leap), Walls(leap, None)):
         assert enumerated.after(datetime(2088, 2, 29)) == datetime(2128, 2, 29)
+
+
+def test_since_counts_the_moment_itself_and_after_does_not() -> None:
+    for enumerated in (walls(parse("5 * * * *")), Walls(parse("5 * * * *"), None)):
+        at = datetime(2026, 1, 1, 0, 5)
+        assert enumerated.since(at) == at
+        assert enumerated.after(at) == at.replace(hour=1)
+        assert enumerated.since(at.replace(microsecond=1)) == at.replace(hour=1)
+        assert enumerated.after(at - timedelta(microseconds=1)) == at
