@@ -237,6 +237,18 @@ def test_the_oldest_age_is_of_what_waits(rig: Rig) -> None:
     assert age() == 0, "all slots busy and none waiting"
 
 
+def test_a_priority_moves_no_age(rig: Rig) -> None:
+    def age() -> int:
+        return rig.store.snapshot().queues["default"].oldest_age_ms
+
+    rig.put("urgent", priority=Priority.URGENT)
+    assert age() == 0
+    rig.end(rig.one())
+    rig.put("low", priority=Priority.LOW)
+    rig.tick(30_000)
+    assert age() == 30_000
+
+
 def test_a_job_is_shown_whole(rig: Rig) -> None:
     rig.put(
         "op",

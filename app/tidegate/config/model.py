@@ -58,7 +58,7 @@ class Settings:
     retry: RetrySettings = record(RetrySettings, "Retries of the whole fleet.", later=True)
     schedules: Sections[ScheduleSettings] = named(ScheduleSettings, "What beat starts.", later=True)
     dlq: DlqSettings = record(DlqSettings, "Dead letters.", later=True)
-    observability: ObservabilitySettings = record(ObservabilitySettings, "Metrics and logs.", later=True)
+    observability: ObservabilitySettings = record(ObservabilitySettings, "Metrics and logs.")
     source: Path | None = field(
         default=None, compare=False
     )  #: the file, absolute; None: defaults and environment

@@ -37,7 +37,7 @@ class RetryPolicySettings:
         or_infinite("none", duration(0.001)), "Time for retries from the first failure."
     )
     retry_on: tuple[str, ...] | None = optional(
-        words_of(name("an error code")), "Error codes to retry; empty: by class."
+        words_of(name("an error code")), "Error codes to retry; empty: by class.", later=True
     )
 
 
@@ -55,7 +55,7 @@ class TimeoutSettings:
     )
     attempt: float | None = optional(duration(0.001, LONGEST), "Of one attempt, from claim to outcome.")
     step: float | None = optional(
-        or_infinite("none", duration(0.001)), "Of the job, from its first entry until success.", later=True
+        or_infinite("none", duration(0.001)), "Of the job, from its first entry until success."
     )
 
 
@@ -69,7 +69,7 @@ class TaskSettings:
     dependencies: tuple[str, ...] | None = optional(
         words_of(name("the name of a dependency")), "What the task calls.", later=True
     )
-    retry: RetryPolicySettings = record(RetryPolicySettings, "Retry policy of the task.", later=True)
+    retry: RetryPolicySettings = record(RetryPolicySettings, "Retry policy of the task.")
     client_retries: int | None = optional(
         integer(0, 1_000), "Retries that the SDK inside does by itself.", later=True
     )

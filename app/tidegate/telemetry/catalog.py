@@ -112,8 +112,7 @@ CATALOG: tuple[Metric, ...] = (
     Metric("tidegate_queue_oldest_age_seconds", _G, Unit.SECONDS,
            "Age of the oldest waiting job since its attempt became eligible, by what it waits for: a worker"
            " (`capacity`), or a limit of its tenant or dependency (`limit`).", (QUEUE, CAUSE), _NOW,
-           "`capacity` covers every waiting job, whatever it waits for, and counts from its place in the line: a raised"
-           " priority looks older (high 60 s, urgent 300 s), a low one 60 s younger; `limit` has no series."),
+           "`capacity` covers every waiting job, whatever it waits for; `limit` has no series."),
     Metric("tidegate_tenant_oldest_age_seconds", _G, Unit.SECONDS, "Age of the tenant's oldest waiting job.",
            (QUEUE, TENANT)),
     Metric("tidegate_queue_oldest_unfinished_seconds", _G, Unit.SECONDS,

@@ -57,13 +57,13 @@ def test_what_the_release_does_not_act_on_is_said() -> None:
         "queues.default.objective_age (line 24): checked, but this release does not act on it yet",
         "dependencies (line 35): checked, but this release does not act on this section yet",
         'tasks."reports.fetch".dependencies (line 44): checked, but this release does not act on it yet',
-        'tasks."reports.fetch".retry (line 45): checked, but this release does not act on this section yet',
-        'tasks."reports.fetch".timeouts.step (line 46): checked, but this release does not act on it yet',
+        'tasks."reports.fetch".retry.retry_on (line 45): checked, but this release does not act on it yet',
         'tasks."reports.fetch".client_retries (line 48): checked, but this release does not act on it yet',
         "retry (line 50): checked, but this release does not act on this section yet",
         "schedules (line 55): checked, but this release does not act on this section yet",
         "dlq (line 73): checked, but this release does not act on this section yet",
-        "observability (line 77): checked, but this release does not act on this section yet",
+        "observability.top_tenants (line 79): checked, but this release does not act on it yet",
+        "observability.log_format (line 80): checked, but this release does not act on it yet",
     )
 
 

@@ -55,7 +55,7 @@ def test_near_a_change(drawn: Drawn, zone: str, gap: str, fold: str, data: st.Da
     held(drawn, zone, start, start + data.draw(st.integers(1, 2000)) * timedelta(minutes=1), gap, fold)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("zone", ZONES)
 def test_near_every_change_of_eleven_years(zone: str) -> None:
