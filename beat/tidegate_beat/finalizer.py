@@ -14,6 +14,7 @@ from tidegate.config import Settings
 from tidegate.domain.finalize import STEP, TASK
 from tidegate.domain.header import HEADER, JobHeader
 from tidegate.domain.job import NewJob
+from tidegate.domain.verdict import Accepted, Duplicate
 from tidegate.store import DeadJob, Store
 from tidegate.transport.publish import new_job
 
@@ -34,14 +35,19 @@ class Finalizer:
         self._told = ()
         if not dead:
             return False
-        # a continuation is never refused: an answer to a job that was accepted has been accepted with it
-        self._store.enqueue([order(self._settings, job) for job in dead])
-        self._told = tuple(job.job_id for job in dead)
-        return True
+        # no bound refuses a continuation, since it was accepted with its job; full memory does, and then it comes again
+        verdicts = self._store.enqueue([order(self._settings, job) for job in dead])
+        self._told = tuple(
+            job.job_id
+            for job, verdict in zip(dead, verdicts, strict=True)
+            if isinstance(verdict, Accepted | Duplicate)
+        )
+        return bool(self._told)
 
 
 def order(settings: Settings, dead: DeadJob) -> NewJob:
-    """The job that writes the result of `dead`, on its queue and for its tenant."""
+    """The job that writes the result of `dead`, for its tenant; on its queue, unless the settings name that no more."""
+    queue = dead.queue if settings.declares(dead.queue) else "default"
     step = f"{STEP}{dead.job_id}"
     header = JobHeader(
         tenant=dead.tenant, operation_id=dead.operation_id, step=step, continuation=True, known=True
@@ -61,7 +67,7 @@ def order(settings: Settings, dead: DeadJob) -> NewJob:
         },
         "properties": {"correlation_id": task_id},
     }
-    return new_job(settings, dead.queue, message, time.time_ns() // 1_000_000)
+    return new_job(settings, queue, message, time.time_ns() // 1_000_000)
 
 
 _NOTHING = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}

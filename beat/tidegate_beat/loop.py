@@ -52,6 +52,10 @@ class Loop:
             if self._failed == 1:
                 log.warning("%s: %s; trying again until it answers", self.name, error)
             return False
+        except Exception:
+            self._failed = min(self._failed + 1, 16)
+            log.exception("%s: an error that nobody expected; trying again", self.name)
+            return False
         if self._failed:
             log.info("%s: the store answers again", self.name)
         self._failed = 0

@@ -19,7 +19,7 @@ from tidegate.domain.states import Reason
 class FailedAttempt:
     """What is known when an attempt has failed. Instants in ms of the server's clock; 0 = none.
 
-    charged, crashes: attempts so far, this one counted. wish: a task's own word (`Reject`: False = never again).
+    charged, crashes: attempts so far, this one counted. again: a task's own word (`Reject`: False = never again).
     """
 
     reason: Reason

@@ -19,7 +19,7 @@ BATCH = 100
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round did: attempts looked at, decisions accepted, and how many of those were retries."""
+    """What one round did: attempts looked at, decisions that the store took, decisions to retry (taken or not)."""
 
     seen: int
     accepted: int
