@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from tidegate.config import Settings
-from tidegate.embedded.endpoint import broker_url
-from tidegate.store import Snapshot, Store
+from tidegate.service.opened import opened
+from tidegate.store import Snapshot
 
 
 def status(settings: Settings) -> Snapshot:
     """Queues, workers and the store, from one instant. Raises StoreUnavailable, StoreRefused, EmbeddedError."""
-    store = Store.open(settings, "tool", url=broker_url(settings))
-    try:
+    with opened(settings) as store:
         return store.snapshot()
-    finally:
-        store.close()
