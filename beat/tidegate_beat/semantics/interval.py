@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import takewhile
 
 from tidegate_beat.semantics.error import InvalidSchedule
 from tidegate_beat.semantics.fire import FireTime, utc
+from tidegate_beat.semantics.sequence import FireSequence
 from tidegate_beat.semantics.zone import Zone
 
 #: what `every` counts from if nothing is said: a fixed instant, so that all emitters agree
@@ -18,7 +18,7 @@ _SHORTEST = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class Every(FireSequence):
     """Fires at anchor, anchor + period, anchor + 2 × period and so on. `zone` is only how its times are written."""
 
     period: timedelta
@@ -33,15 +33,6 @@ class Every:
             raise InvalidSchedule("every", f"{seconds:g} s is too short", "write 1ms or more")
         return Every(period, utc(anchor), zone)
 
-    def next_after(self, instant: datetime) -> FireTime | None:
-        """The first fire later than `instant` (aware); None past the end of the calendar."""
-        return next(self.fires(instant), None)
-
-    def between(self, start: datetime, end: datetime) -> Iterator[FireTime]:
-        """The fires in start < at ≤ end, ascending, one by one."""
-        end = utc(end)
-        return takewhile(lambda fire: fire.at <= end, self.fires(start))
-
     def fires(self, instant: datetime) -> Iterator[FireTime]:
         """All fires later than `instant` (aware), strictly ascending."""
         count = max(0, (utc(instant) - self.anchor) // self.period + 1)
@@ -55,20 +46,11 @@ class Every:
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class At(FireSequence):
     """Fires once."""
 
     at: datetime
     zone: Zone
-
-    def next_after(self, instant: datetime) -> FireTime | None:
-        """The fire, if it is later than `instant` (aware)."""
-        return next(self.fires(instant), None)
-
-    def between(self, start: datetime, end: datetime) -> Iterator[FireTime]:
-        """The fire, if start < at ≤ end."""
-        end = utc(end)
-        return takewhile(lambda fire: fire.at <= end, self.fires(start))
 
     def fires(self, instant: datetime) -> Iterator[FireTime]:
         """The fire, if it is later than `instant` (aware)."""

@@ -6,11 +6,11 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import takewhile
 
 from tidegate.config.later import DstFold, DstGap
 from tidegate_beat.semantics.expression import Expression
 from tidegate_beat.semantics.fire import FireTime, Note, utc
+from tidegate_beat.semantics.sequence import FireSequence
 from tidegate_beat.semantics.wall import LAST_YEAR, Walls, walls
 from tidegate_beat.semantics.zone import Stretch, Zone
 
@@ -24,7 +24,7 @@ _Found = tuple[datetime, Note]
 
 
 @dataclass(frozen=True, slots=True)
-class Cron:
+class Cron(FireSequence):
     """A cron schedule; make it with `Cron.of`. `gap` and `fold` are never AUTO here."""
 
     expression: Expression
@@ -48,15 +48,6 @@ class Cron:
         if fold is DstFold.AUTO:
             fold = DstFold.FIRST if fixed else DstFold.BOTH
         return Cron(expression, zone, gap, fold, walls(expression))
-
-    def next_after(self, instant: datetime) -> FireTime | None:
-        """The first fire later than `instant` (aware); None past the last year of the calendar."""
-        return next(self.fires(instant), None)
-
-    def between(self, start: datetime, end: datetime) -> Iterator[FireTime]:
-        """The fires in start < at ≤ end, ascending, one by one."""
-        end = utc(end)
-        return takewhile(lambda fire: fire.at <= end, self.fires(start))
 
     def fires(self, instant: datetime) -> Iterator[FireTime]:
         """All fires later than `instant` (aware), strictly ascending; none before the year 1900."""
