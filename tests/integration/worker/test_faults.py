@@ -106,8 +106,8 @@ def test_full_memory_stops_claims_and_no_worker(make_stage: MakeStage, pool: str
 @pytest.mark.parametrize("pool", POOLS)
 def test_a_server_that_is_read_only_for_a_while(make_stage: MakeStage, pool: str) -> None:
     stage = make_stage()
-    worker, sent = stage.worker(pool), load(stage, 12, 0.2)
-    wait_done(stage, 1)
+    worker, sent = stage.worker(pool), [*load(stage, 1, 2.0), *load(stage, 12, 0.2)]
+    stage.wait_begun(sent[0].job)  # long enough to end, whatever the machine does, on a read-only server
     admin = stage.server.client()
     admin.replicaof("127.0.0.1", "1")
     worker.wait_for_text("cannot be stored yet")  # the body is done, and must not run again for that
