@@ -46,6 +46,13 @@ def flaky(self: Task, job: str, failures: int, value: int = 0) -> int:
     return value
 
 
+@shared_task
+def doomed(job: str) -> None:
+    """Fails whenever it runs; the ledger never hears of an end."""
+    ledger.begin(job)
+    raise ValueError(job)
+
+
 @shared_task(ignore_result=True)
 def heard(value: Any, job: str) -> None:
     """A callback: what it was called with."""
