@@ -24,11 +24,11 @@ $(READY): requirements/lock.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-up: setup ## run a worker with the tidegate.toml here; without one, with the defaults
-	$(BIN)/tidegate worker
+up: setup ## run a worker, beat and exporter with the tidegate.toml here; without one, with the defaults
+	$(BIN)/tidegate up
 
 demo: ## there is none in this release; says what works today
-	@echo "There is no demo yet. What works today stands under 'Try it' in README.md; 'make up' runs a worker." >&2
+	@echo "There is no demo yet. What works today stands under 'Try it' in README.md; 'make up' runs a fleet." >&2
 	@exit 1
 
 test: setup ## the tests of a few minutes

@@ -9,6 +9,7 @@ from typing import Any, cast
 import click
 
 from tidegate import __version__
+from tidegate.cli.lifeline import end_with_parent
 from tidegate.cli.option import wants_json
 from tidegate.domain.errors import TidegateError
 
@@ -20,6 +21,7 @@ COMMANDS = {
     "enqueue": "tidegate.cli.enqueue:enqueue",
     "exporter": "tidegate.cli.exporter:exporter",
     "status": "tidegate.cli.status:status",
+    "up": "tidegate.cli.up:up",
     "worker": "tidegate.cli.worker:worker",
 }
 
@@ -56,8 +58,11 @@ class CommandLine(click.Group):
 
 @click.group(cls=CommandLine, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="tidegate", message="%(prog)s %(version)s")
-def main() -> None:
+@click.option("--ends-with", type=int, metavar="PID", hidden=True, help="Stop when this parent is gone.")
+def main(ends_with: int | None) -> None:
     """Backpressure for Celery.
 
     Exit codes: 0 done, 1 refused or nothing matched, 2 usage, 3 store unreachable, 4 configuration.
     """
+    if ends_with is not None:
+        end_with_parent(ends_with)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.embedded.control import Endpoint, State, Status, ensure, status, stop
+from tidegate.embedded.control import Endpoint, State, Status, ensure, status, stop, stop_unused
 from tidegate.embedded.errors import EmbeddedError
 
-__all__ = ["EmbeddedError", "Endpoint", "State", "Status", "ensure", "status", "stop"]
+__all__ = ["EmbeddedError", "Endpoint", "State", "Status", "ensure", "status", "stop", "stop_unused"]

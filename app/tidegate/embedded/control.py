@@ -50,6 +50,7 @@ class Status:
 class _Answer:
     pid: int
     loading: bool
+    clients: int  # connected, the one that asks included
 
 
 def ensure(data_dir: Path, *, timeout: float = 10.0, options: Mapping[str, str] | None = None) -> Endpoint:
@@ -92,12 +93,32 @@ def stop(data_dir: Path, *, timeout: float = 10.0) -> bool:
     if not place.root.is_dir():
         return False
     with _file_errors(place), start_lock(place.start_lock, timeout):
-        found = _ask(place) is not None or is_held(place.server_lock)
-        if found:
-            _shut_down(place, timeout)
-        place.socket.unlink(missing_ok=True)
-        place.pid_file.unlink(missing_ok=True)
-        return found
+        return _end(place, timeout)
+
+
+def stop_unused(data_dir: Path, *, timeout: float = 10.0) -> bool:
+    """As `stop`, if within a second nobody else is connected; False if it goes on, or none was running.
+
+    A server that does not answer is left alone. Somebody who connects in the last instant finds the server gone, as
+    after a crash, and starts it again; the data are written before it ends.
+    """
+    place = Place.at(data_dir)
+    if not place.root.is_dir():
+        return False
+    # a client that is gone counts until the server has noticed
+    alone = lambda: (answer := _ask(place)) is not None and answer.clients <= 1  # noqa: E731
+    with _file_errors(place), start_lock(place.start_lock, timeout):
+        return _within(_REPLY, alone) and _end(place, timeout)
+
+
+def _end(place: Place, timeout: float) -> bool:
+    """Under the start lock."""
+    found = _ask(place) is not None or is_held(place.server_lock)
+    if found:
+        _shut_down(place, timeout)
+    place.socket.unlink(missing_ok=True)
+    place.pid_file.unlink(missing_ok=True)
+    return found
 
 
 def _join(place: Place, deadline: float) -> Endpoint | None:
@@ -199,7 +220,9 @@ def _ask(place: Place) -> _Answer | None:
         return None
     found = facts(reply) if isinstance(reply, str) else {}
     pid = found.get("process_id", "")
-    return _Answer(int(pid), found.get("loading") == "1") if pid.isdigit() else None
+    if not pid.isdigit():
+        return None
+    return _Answer(int(pid), found.get("loading") == "1", int(found.get("connected_clients", "1")))
 
 
 def _endpoint(place: Place, answer: _Answer, *, started: bool) -> Endpoint:

@@ -1,0 +1,8 @@
+"""L5: workers, beats and the exporter of one machine, kept running by one process (`tidegate up`)."""
+
+from __future__ import annotations
+
+from tidegate.supervisor.errors import AlreadyUp
+from tidegate.supervisor.supervisor import SELF, Failure, Seen, Supervisor
+
+__all__ = ["SELF", "AlreadyUp", "Failure", "Seen", "Supervisor"]
