@@ -65,11 +65,14 @@ class Speaker:
             if self._size + len(raw) > ROOM:
                 self._left_out += 1
                 return
-            if self._left_out:
-                count, self._left_out = self._left_out, 0
-                self._append(f"({count} lines left out: they were not read fast enough)\n".encode())
+            self._confess()
             self._append(raw)
             self._changed.notify()
+
+    def _confess(self) -> None:
+        if self._left_out:
+            count, self._left_out = self._left_out, 0
+            self._append(f"({count} lines left out: they were not read fast enough)\n".encode())
 
     def _append(self, raw: bytes) -> None:
         self._waiting.append(raw)
@@ -89,7 +92,9 @@ class Speaker:
 
     def _next(self) -> bytes | None:
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._ended)
+            self._changed.wait_for(lambda: self._waiting or self._left_out or self._ended)
+            if not self._waiting:
+                self._confess()
             found: list[bytes] = []
             size = 0
             while self._waiting and size < _BATCH:

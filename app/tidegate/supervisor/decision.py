@@ -13,7 +13,7 @@ SETTLED = 60.0
 #: exit statuses that another start cannot change: usage and configuration
 FATAL = frozenset({2, 4})
 
-_MEANING = {1: "refused", 2: "usage", 3: "store unreachable", 4: "configuration"}
+_MEANING = {2: "usage", 3: "store unreachable", 4: "configuration"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,9 +91,8 @@ class Supervisor:
         self._say = say
         self._posts = tuple(_Post(part) for part in parts_of(settings, workers, beats, exporter, loglevel))
         self._claim: Claim | None = None
-        self._selector = selectors.DefaultSelector()
-        self._wake, self._waker = socket.socketpair()  # no pipe: a closed one's number may be another file's
-        self._waker.setblocking(False)
+        self._selector: selectors.BaseSelector
+        self._waker: socket.socket | None = None
         self._stop = self._hurry = False
         self._asked: float | None = None
         self._killed = False
@@ -122,8 +121,9 @@ class Supervisor:
     def stop(self, *, hurry: bool = False) -> None:
         """Ask everybody to end; with `hurry` kill them. Returns at once; harmless in a signal handler, and again."""
         self._stop, self._hurry = True, self._hurry or hurry
-        with contextlib.suppress(OSError):  # full: it will wake; closed: it has ended
-            self._waker.send(b"!")
+        if self._waker is not None:
+            with contextlib.suppress(OSError):  # full: it will wake; closed: it has ended
+                self._waker.send(b"!")
 
     def __enter__(self) -> Supervisor:
         self.prepare()
@@ -157,7 +157,11 @@ class Supervisor:
         To be called once, after `prepare`, from one thread that does not end before: the kernel takes the end of that
         thread for ours, and asks the parts to stop.
         """
-        self._selector.register(self._wake, selectors.EVENT_READ, None)
+        # no pipe: the number of a closed one may be another file's when somebody calls `stop` once more
+        wake, self._waker = socket.socketpair()
+        self._waker.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(wake, selectors.EVENT_READ, None)
         try:
             for post in self._posts:
                 self._start(post)
@@ -171,7 +175,7 @@ class Supervisor:
                 if post.child is not None:
                     post.child.ask()
             self._selector.close()
-            self._wake.close()
+            wake.close()
             self._waker.close()
             if self._claim is not None:
                 self._claim.close()
@@ -187,10 +191,10 @@ class Supervisor:
 
     def _turn(self) -> None:
         for key, _ in self._selector.select(LOOK):
-            if key.data is None:
-                self._wake.recv(4096)
-            else:
+            if isinstance(key.data, _Post):
                 self._listen(key.data)
+            elif isinstance(key.fileobj, socket.socket):
+                key.fileobj.recv(4096)
         if self._stop:
             self._end_all()
         for post in self._posts:

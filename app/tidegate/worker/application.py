@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 
@@ -23,6 +24,8 @@ def application(settings: Settings) -> Celery:
     named = settings.fleet.celery_app
     if named:
         return install(_named(settings, named), settings)
+    for module in settings.fleet.imports:
+        _find(settings, module)
     app = Celery("tidegate", include=list(settings.fleet.imports))
     app.set_default()  # @shared_task of the imported modules belongs to it, also in threads
     return install(app, settings)
@@ -39,5 +42,16 @@ def _named(settings: Settings, named: str) -> Celery:
     return app
 
 
-def _fault(settings: Settings, message: str) -> ConfigError:
-    return ConfigError(str(settings.source or ""), (Fault("fleet.celery_app", message),))
+def _find(settings: Settings, module: str) -> None:
+    """Celery imports it later; a name that nobody finds is a fault of the settings, and not sixty lines of its own."""
+    try:
+        found = importlib.util.find_spec(module)
+    except ModuleNotFoundError as error:  # of a package that it is in
+        raise _fault(settings, f"{module} cannot be found: {error}", "fleet.imports") from error
+    if found is None:
+        where = " or ".join(dict.fromkeys((str(settings.root.absolute()), os.getcwd())))  # noqa: PTH109
+        raise _fault(settings, f"there is no module {module} in {where}, nor installed", "fleet.imports")
+
+
+def _fault(settings: Settings, message: str, key: str = "fleet.celery_app") -> ConfigError:
+    return ConfigError(str(settings.source or ""), (Fault(key, message),))

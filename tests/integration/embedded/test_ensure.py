@@ -11,7 +11,7 @@ from tests.harness.procfs import identify, is_alive
 from tests.harness.wait import wait_until
 from tests.integration.embedded.conftest import NewDirectory
 
-from tidegate.embedded import EmbeddedError, State, ensure, status, stop
+from tidegate.embedded import EmbeddedError, State, ensure, status, stop, stop_unused
 from tidegate.embedded.place import MAX_SOCKET_PATH
 
 
@@ -183,3 +183,16 @@ def _listens_on_tcp(pid: int) -> bool:
             inodes.add(target[8:-1])
     tables = [Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:] for table in ("tcp", "tcp6")]
     return any(row.split()[9] in inodes and row.split()[3] == "0A" for table in tables for row in table)
+
+
+def test_a_server_that_others_use_is_not_stopped(data_dir: Path) -> None:
+    assert not stop_unused(data_dir), "there is none"
+    endpoint = ensure(data_dir)
+    with connect(endpoint.url) as client:
+        client.set("k", "v")
+        assert not stop_unused(data_dir)
+        assert client.get("k") == b"v"
+    assert stop_unused(data_dir), "a client that has gone counts no more"
+    assert status(data_dir).state is State.STOPPED
+    with connect(ensure(data_dir).url) as client:
+        assert client.get("k") == b"v"

@@ -1,4 +1,4 @@
-"""The lines for producers in the README run as they stand, against a real worker."""
+"""The lines for producers in the README run as they stand, against a real fleet."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ def block(kind: str, mark: str) -> str:
 
 @pytest.fixture
 def project(tmp_path: Path, shared_server: Server, fleet: str, processes: Processes) -> Iterator[Path]:
-    """The files that the README shows, and a worker started as it says."""
+    """The files that the README shows, and a fleet started as it says."""
     settings = block("toml", "# tidegate.toml").replace("[fleet]", f'[fleet]\nname = "{fleet}"')
     (tmp_path / "tidegate.toml").write_text(f'[broker]\nurl = "{shared_server.url}"\n\n{settings}')
     (tmp_path / "reports.py").write_text(block("python", "# reports.py"))
-    argv = [sys.executable, "-c", "from tidegate.cli.main import main; main()", "worker"]
-    worker = processes.spawn_worker(argv, cwd=tmp_path)
+    # any port: other tests, and a fleet of the developer's own, may have the usual one
+    env = {"TIDEGATE_OBSERVABILITY_METRICS_ADDRESS": "127.0.0.1:0"}
+    up = processes.spawn_worker([sys.executable, "-m", "tidegate", "up"], cwd=tmp_path, env=env)
     yield tmp_path
-    worker.term()
-    worker.wait()
+    up.term()
+    assert up.wait() == 0
 
 
 def test_the_readme_runs(project: Path, processes: Processes) -> None:

@@ -74,6 +74,18 @@ def test_a_worker_of_the_users_own_app_and_other_queues(make_stage: MakeStage) -
         ("", ("-Q", "defualt"), 1, r"queue 'defualt' is not declared; did you mean 'default'"),
         ("[broker]\nurl = 'redis://127.0.0.1:1'", (), 3, r"store at redis://127.0.0.1:1.* cannot be reached"),
         ("[fleet]\ncelery_app = 'no.such:app'", (), 4, r"fleet.celery_app.*no.such:app cannot be loaded"),
+        (
+            "[fleet]\nimports = ['reprots']",
+            (),
+            4,
+            r"fleet.imports.*there is no module reprots in .*, nor installed",
+        ),
+        (
+            "[fleet]\nimports = ['no.such']",
+            (),
+            4,
+            r"fleet.imports.*no.such cannot be found: No module named 'no'",
+        ),
         ("[fleet]\ncelery_app = 'json:dumps'", (), 4, r"json:dumps is a function, expected a Celery app"),
         ("", ("-P", "gevent"), 2, r"'gevent' is not one of 'prefork', 'threads', 'solo'"),
     ],
