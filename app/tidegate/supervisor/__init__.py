@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidegate.supervisor.errors import AlreadyUp
-from tidegate.supervisor.supervisor import SELF, Failure, Seen, Supervisor
+from tidegate.supervisor.post import Failure, Seen
+from tidegate.supervisor.supervisor import SELF, Supervisor
 
 __all__ = ["SELF", "AlreadyUp", "Failure", "Seen", "Supervisor"]

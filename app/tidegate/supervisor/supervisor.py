@@ -7,20 +7,17 @@ import selectors
 import socket
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from types import TracebackType
 
 from tidegate import embedded
 from tidegate.config import Settings
 from tidegate.embedded.endpoint import is_embedded
-from tidegate.supervisor.child import Child
 from tidegate.supervisor.claim import Claim
-from tidegate.supervisor.decision import Done, GiveUp, History, Restart, decide, reason
+from tidegate.supervisor.decision import Done, GiveUp, Restart, decide, reason
 from tidegate.supervisor.family import Relative, descendants, left_of
-from tidegate.supervisor.lines import Lines
-from tidegate.supervisor.part import Part, parts_of
+from tidegate.supervisor.part import parts_of
+from tidegate.supervisor.post import Failure, Post, Seen
 
 #: seconds between two looks at everybody
 LOOK = 0.1
@@ -30,39 +27,6 @@ MARGIN = 10.0
 STORE_PATIENCE = 60.0
 #: name under which the supervisor itself speaks
 SELF = "up"
-
-_REMEMBERED = 40  # lines of a part that `Failure` can repeat
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A part now. pid: 0 while it waits for its next start; restarts: since the supervisor began."""
-
-    name: str
-    pid: int
-    restarts: int
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """The part that ended everything. said: the last lines of its last life."""
-
-    name: str
-    exit_code: int
-    said: tuple[str, ...]
-
-
-@dataclass(slots=True)
-class _Post:
-    """One part, whether it runs or not. due: monotonic seconds of its next start, if it does not run."""
-
-    part: Part
-    due: float = 0.0
-    history: History = field(default_factory=History)
-    restarts: int = -1
-    child: Child | None = None
-    lines: Lines = field(default_factory=Lines)
-    said: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
 
 
 class Supervisor:
@@ -89,7 +53,9 @@ class Supervisor:
     ) -> None:
         self._settings = settings
         self._say = say
-        self._posts = tuple(_Post(part) for part in parts_of(settings, workers, beats, exporter, loglevel))
+        self._posts = tuple(
+            Post(part, say) for part in parts_of(settings, workers, beats, exporter, loglevel)
+        )
         self._claim: Claim | None = None
         self._selector: selectors.BaseSelector
         self._waker: socket.socket | None = None
@@ -109,10 +75,7 @@ class Supervisor:
     @property
     def children(self) -> tuple[Seen, ...]:
         """All parts, workers first."""
-        return tuple(
-            Seen(post.part.name, child.pid if (child := post.child) else 0, max(0, post.restarts))
-            for post in self._posts
-        )
+        return tuple(post.seen() for post in self._posts)
 
     @property
     def stopping(self) -> bool:
@@ -148,8 +111,12 @@ class Supervisor:
     def prepare(self) -> None:
         """Take the folder and start the embedded server. Raises AlreadyUp, EmbeddedError."""
         self._claim = Claim(self._settings.data_dir)
-        if is_embedded(self._settings):
-            self.store = embedded.ensure(self._settings.data_dir, timeout=STORE_PATIENCE)
+        try:
+            if is_embedded(self._settings):
+                self.store = embedded.ensure(self._settings.data_dir, timeout=STORE_PATIENCE)
+        except BaseException:
+            self._claim.close()
+            raise
 
     def run(self, ready: Callable[[], None] = lambda: None) -> int:
         """Until `stop()` or a part that cannot run; returns the exit code. ready: called once all are started.
@@ -191,8 +158,8 @@ class Supervisor:
 
     def _turn(self) -> None:
         for key, _ in self._selector.select(LOOK):
-            if isinstance(key.data, _Post):
-                self._listen(key.data)
+            if isinstance(key.data, Post):
+                key.data.listen()
             elif isinstance(key.fileobj, socket.socket):
                 key.fileobj.recv(4096)
         if self._stop:
@@ -203,7 +170,7 @@ class Supervisor:
     def _over(self) -> bool:
         return self._asked is not None and all(post.child is None for post in self._posts)
 
-    def _look(self, post: _Post) -> None:
+    def _look(self, post: Post) -> None:
         """Collect a process that has ended and act on the decision; start one that is due."""
         if post.child is None:
             if not self._stop and time.monotonic() >= post.due:
@@ -212,10 +179,10 @@ class Supervisor:
         status = post.child.ended()
         if status is not None:
             pid, started = post.child.pid, post.child.started
-            self._bury(post, post.child)
+            post.bury()
             self._act(post, f"{post.part.name} (pid {pid}) has ended: {reason(status)}", status, started)
 
-    def _act(self, post: _Post, fact: str, status: int, started: float) -> None:
+    def _act(self, post: Post, fact: str, status: int, started: float) -> None:
         now = time.monotonic()
         match decide(post.history, status, started=started, now=now, stopping=self._stop):
             case Restart(at, history):
@@ -229,46 +196,14 @@ class Supervisor:
             case Done():
                 self._say(SELF, fact)
 
-    def _start(self, post: _Post) -> None:
-        post.restarts += 1
-        post.said.clear()
+    def _start(self, post: Post) -> None:
         try:
-            post.child = Child(post.part.command())
+            child = post.start(self._selector)
         except OSError as error:
             self._act(post, f"{post.part.name} cannot be started: {error}", 1, time.monotonic())
             return
-        self._selector.register(post.child.output, selectors.EVENT_READ, post)
         if post.restarts:
-            self._say(SELF, f"{post.part.name} is started again, pid {post.child.pid}")
-
-    # --- what they say
-
-    def _listen(self, post: _Post) -> bool:
-        """One read of one part; False if there was nothing."""
-        assert post.child is not None
-        data = post.child.read()
-        if data is None:
-            self._selector.unregister(post.child.output)
-        for line in post.lines.feed(data or b""):
-            self._heard(post, line)
-        return bool(data)
-
-    def _heard(self, post: _Post, line: str) -> None:
-        post.said.append(line)
-        self._say(post.part.name, line)
-
-    def _bury(self, post: _Post, child: Child) -> None:
-        """Hear its last words. Who escaped its session and still writes is not waited for."""
-        if child.output in self._selector.get_map():
-            for _ in range(32):
-                if not self._listen(post):
-                    break
-        for line in post.lines.end():
-            self._heard(post, line)
-        if child.output in self._selector.get_map():
-            self._selector.unregister(child.output)
-        child.close()
-        post.child = None
+            self._say(SELF, f"{post.part.name} is started again, pid {child.pid}")
 
     # --- the end
 
