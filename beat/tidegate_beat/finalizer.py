@@ -49,12 +49,14 @@ def order(settings: Settings, dead: DeadJob) -> NewJob:
     """The job that writes the result of `dead`, for its tenant; on its queue, unless the settings name that no more."""
     queue = dead.queue if settings.declares(dead.queue) else "default"
     step = f"{STEP}{dead.job_id}"
+    if dead.generation:  # each death is told once: the job that told of the one before may be remembered
+        step += f"-{dead.generation}"
     header = JobHeader(
         tenant=dead.tenant, operation_id=dead.operation_id, step=step, continuation=True, known=True
     )
     task_id = str(uuid.uuid5(uuid.NAMESPACE_OID, json.dumps([settings.fleet.name, dead.operation_id, step])))
     message: dict[str, Any] = {
-        "body": json.dumps([[dead.operation_id, dead.step], {}, _NOTHING]),
+        "body": json.dumps([[dead.operation_id, dead.step, dead.generation], {}, _NOTHING]),
         "content-type": "application/x-tidegate+json",
         "content-encoding": "utf-8",
         "headers": {
@@ -62,7 +64,7 @@ def order(settings: Settings, dead: DeadJob) -> NewJob:
             "id": task_id,
             "root_id": task_id,
             "ignore_result": True,
-            "argsrepr": repr((dead.operation_id, dead.step)),
+            "argsrepr": repr((dead.operation_id, dead.step, dead.generation)),
             HEADER: header.as_dict(),
         },
         "properties": {"correlation_id": task_id},

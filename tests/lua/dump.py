@@ -16,6 +16,7 @@ local read = {
   set = function(k) return redis.call('SMEMBERS', k) end,
   list = function(k) return redis.call('LRANGE', k, 0, -1) end,
   zset = function(k) return redis.call('ZRANGE', k, 0, -1, 'WITHSCORES') end,
+  stream = function(k) return redis.call('XRANGE', k, '-', '+') end,
 }
 local out = {}
 for _, k in ipairs(redis.call('KEYS', (ARGV[1]:gsub('[%[%]?*\\\\]', '\\\\%0')) .. '*')) do
@@ -180,7 +181,7 @@ def _value(kind: str, words: list[str]) -> Any:
             return words[0]
         case "set":
             return set(words)
-        case "list":
+        case "list" | "stream":
             return words
         case "zset":
             return {words[i]: float(words[i + 1]) for i in range(0, len(words), 2)}

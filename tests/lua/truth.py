@@ -76,15 +76,22 @@ def index(dump: Dump) -> Iterator[str]:
             continue
         if f"key:{job.key}" not in dump:
             yield f"job {job.id}: its key is gone"
+        elif not dump[f"key:{job.key}"].startswith(f"{job.name} "):
+            if job.state in UNFINISHED:
+                yield f"job {job.id} is {job.state} and its key is another's"
         elif (dump.ttl[f"key:{job.key}"] == -1) != (job.state in UNFINISHED):
             yield f"job {job.id} is {job.state} and its key has TTL {dump.ttl[f'key:{job.key}']}"
     live = {job.key for job in dump.jobs.values()}
     for key in dump.below("key"):
         if key not in live and dump.ttl[f"key:{key}"] == -1:
             yield f"key:{key} outlives its job for ever"
-    for job_id in dump.below("err"):
-        if job_id not in dump.jobs:
-            yield f"err:{job_id} belongs to no job"
+    for kind in ("err", "tries"):
+        for job_id in dump.below(kind):
+            if job_id not in dump.jobs:
+                yield f"{kind}:{job_id} belongs to no job"
+    for job_id in dump.get("untold", {}):
+        if job_id in dump.jobs and dump.jobs[job_id].state != "X":
+            yield f"job {job_id} is to be told of and not dead"
 
 
 def places(dump: Dump) -> Iterator[str]:

@@ -39,6 +39,7 @@ class Job:
     started: int = 0
     est: int = 0  #: micro-slot-seconds charged at the claim; 0 = the guess
     error: str = ""
+    generation: int = 0
     lane: str = ""
     resources: tuple[str, ...] = field(default=())
 

@@ -16,7 +16,7 @@ from tests.lua.truth import complaints
 from tidegate.domain.decision import Dead, Retry
 from tidegate.domain.job import ClaimedJob, Effect, LeaseRef, NewJob, Outcome, OutcomeKind, Priority
 from tidegate.domain.states import Reason
-from tidegate.store import ClaimRequest
+from tidegate.store import ClaimRequest, Desk
 from tidegate.store.start import EPOCH_BASE
 
 from .limit import TOKEN, Limit
@@ -224,6 +224,17 @@ class Machine(RuleBasedStateMachine):
             for each, wait in chosen
         ]
         assert accepted == sum(said)
+
+    @rule(which=st.lists(st.tuples(st.integers(0, 50), st.booleans()), min_size=1, max_size=4))
+    def replay(self, which: list[tuple[int, bool]]) -> None:
+        """Somebody looks at the dead letters and sends some of them back, perhaps twice, perhaps an older death."""
+        deaths = list(Desk(self.fleet.store).deaths())
+        assert {one.job_id for one in deaths} == set(self.model.dead)
+        chosen = [(deaths[i % len(deaths)], older) for i, older in which if deaths]
+        meant = [replace(one, generation=max(0, one.generation - older)) for one, older in chosen]
+        self._losing()
+        answers = Desk(self.fleet.store).replay(meant, by="ann", reason="", detail={})
+        assert [a.word for a in answers] == [self.model.replay(one.job_id, one.generation) for one in meant]
 
     @rule(worker=st.sampled_from(["w1", "w2"]))
     def register(self, worker: str) -> None:

@@ -37,6 +37,8 @@ def _jobs(model: Model, dump: Dump) -> Iterator[str]:
             "resources",
         ):
             yield from _differs(f"{field} of job {job_id}", getattr(stored, field), getattr(wanted, field))
+        yield from _differs(f"generation of job {job_id}", stored.flags // 2, wanted.generation)
+        yield from _differs(f"creation of job {job_id}", stored.created, wanted.created)
         error = dump.get(f"err:{job_id}", " ").partition(" ")[0]
         yield from _differs(f"error of job {job_id}", error, wanted.error)
 

@@ -118,6 +118,24 @@ RARE = [
         "local again = true",
         "test_lease:test_a_first_heartbeat_never_came_and_the_body_may_have_started",
     ),
+    Mutant(
+        "replay uncounted",
+        "lib.move(j, S.WAITING)\n  lib.take_in(j)",
+        "lib.move(j, S.WAITING)",
+        "test_replay:test_one_death_is_replayed_once",
+    ),
+    Mutant(
+        "another death replayed",
+        "if lib.int(lib.generation(j)) ~= generation then",
+        "if false then",
+        "test_replay:test_one_that_has_died_anew_is_another_death",
+    ),
+    Mutant(
+        "replayed and still told of",
+        "  call('ZREM', P .. 'untold', j.id)\n  call('UNLINK'",
+        "  call('UNLINK'",
+        "test_replay:test_a_dead_letter_waits_again_with_all_its_attempts_before_it",
+    ),
 ]
 
 #: only a server that comes back can show these

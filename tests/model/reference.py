@@ -10,6 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tidegate.domain.verdict import Closed, Full
+
 from .door import SPACE, Door
 from .job import Job, Z
 from .limit import TOKEN, Limit
@@ -182,6 +184,7 @@ class Model(Door):
             self._back(job)
         else:
             job.charged += 1
+            job.crashes += reason in ("worker_lost", "memory")
             self._fail(job, reason)
         return "ok"
 
@@ -251,6 +254,35 @@ class Model(Door):
             job.state, job.eligible = "T", retry_at
             self._set_due(job)
         return True
+
+    def replay(self, job_id: str, generation: int) -> str:
+        """A dead letter goes back, if it is that very death and the door would take it."""
+        job = self.jobs.get(job_id)
+        if job is None or job.state != "X":
+            return "gone"
+        if job.generation != generation:
+            return "changed"
+        if 0 < job.order.deadline_ms <= self.now:
+            return "expired"
+        if self.keys.get(job.key, (job.name,))[0] != job.name:
+            return "conflict"
+        match self._bound(job.order):
+            case Closed():
+                return "closed"
+            case Full():
+                return "full"
+        most = self.limit(f"queue:{job.q}").depth
+        if most >= 0 and self.unfinished(job.q) + 1 >= 0.9 * most:
+            self._retry_after(job.q)
+            return "pressure"
+        del self.dead[job_id]
+        job.state, job.error, job.generation = "W", "", job.generation + 1
+        job.charged = job.crashes = job.lost = job.est = job.started = 0
+        job.eligible = job.created = self.now
+        if job.key:
+            self.keys[job.key] = job.name, job.body_hash
+        self._join(job)
+        return "ok"
 
     def extend(self, worker: str, leases: Sequence[str]) -> tuple[list[str], bool]:
         known = worker in self.workers

@@ -1,8 +1,10 @@
-"""`tidegate dlq list|show`: the dead letters."""
+"""`tidegate dlq list|show|replay|audit`: the dead letters."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import click
 
 from tidegate.cli.option import config_option, json_option
+from tidegate.cli.replay import replay
 from tidegate.cli.status import table
 from tidegate.config import load
 from tidegate.domain.job import JobView
@@ -22,6 +25,9 @@ _SHORT = 60
 @click.group()
 def dlq() -> None:
     """Jobs that are not tried again by themselves, kept whole."""
+
+
+dlq.add_command(replay)
 
 
 @dlq.command("list")
@@ -62,10 +68,31 @@ def show(config_file: Path | None, as_json: bool, operation: str, step: str) -> 
         return
     detail = _detail(job)
     for name, value in as_dict(job).items():
-        click.echo(f"{name:<10} {value}")
+        if name != "tries":
+            click.echo(f"{name:<10} {value}")
     click.echo(f"payload    {_payload(job)}")
+    for row in job.tries:
+        click.echo(f"           {_try(row)}")
     if traceback := detail.get("traceback"):
         click.echo(f"\n{traceback}")
+
+
+@dlq.command()
+@config_option
+@json_option
+@click.option("-n", "--number", type=click.IntRange(1, 1000), default=50, show_default=True, help="Lines.")
+def audit(config_file: Path | None, as_json: bool, number: int) -> None:
+    """Who changed what, the latest first. Exit code 1 if nobody changed anything."""
+    lines = service.audit(load(config_file), number)
+    if as_json:
+        rows = [dataclasses.asdict(line) | {"at": _instant(line.at_ms)} for line in lines]
+        click.echo(json.dumps({"audit": rows}, ensure_ascii=False))
+    for line in () if as_json else lines:
+        why = f": {line.reason}" if line.reason else ""
+        what = json.dumps(line.detail, ensure_ascii=False)
+        click.echo(f"{_instant(line.at_ms)}  {line.by}  {line.command}  {line.count} jobs  {what}{why}")
+    if not lines:
+        click.get_current_context().exit(1)
 
 
 def as_dict(job: JobView) -> dict[str, Any]:
@@ -86,8 +113,28 @@ def as_dict(job: JobView) -> dict[str, Any]:
         "attempts": job.attempt,
         "charged": job.charged,
         "crashes": job.crashes,
+        "generation": job.generation,
         "enqueued": _instant(job.created_ms),
+        "tries": [_instants(row) for row in job.tries],
     }
+
+
+def _instants(row: Mapping[str, Any]) -> dict[str, Any]:
+    times = ("started", "ended", "replayed", "enqueued")
+    return {name: _instant(value) if name in times else value for name, value in row.items()}
+
+
+def _try(row: Mapping[str, Any]) -> str:
+    """One attempt, or one replay, in a line."""
+    told = _instants(row)
+    if "replayed" in told:
+        why = f": {told['reason']}" if told.get("reason") else ""
+        return f"replayed {told['replayed']} by {told['by']}{why} (first enqueued {told['enqueued']})"
+    where = f" on {told.get('host', '?')} ({told['worker']})" if told.get("worker") else ""
+    release = f", release {told['release']}" if told.get("release") else ""
+    error = " ".join(f"{told.get('class', '')} {told.get('message', '')}".split())
+    when = f"attempt {told['n']} {told['started']} to {told['ended']}"
+    return f"{when}{where}{release}: {told['outcome']} {error}".rstrip()
 
 
 def _detail(job: JobView) -> dict[str, Any]:

@@ -31,6 +31,13 @@ def json_option(command: F) -> F:
     )(command)
 
 
+def actor_options(command: F) -> F:
+    """Adds `--reason` and `--by`, for commands that change something: both go into the audit log."""
+    by = click.option("--by", metavar="NAME", help="Who does it; else TIDEGATE_ACTOR, else the OS user.")
+    why = click.option("--reason", "why", metavar="TEXT", help="Why, for the audit log.")
+    return why(by(command))
+
+
 def wants_json(ctx: click.Context) -> bool:
     """True if the command that runs was given `--json`."""
     return bool(ctx.find_root().meta.get(_JSON))

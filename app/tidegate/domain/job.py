@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tidegate.domain.states import Reason, State
 
@@ -169,3 +170,7 @@ class JobView:
     reason: str
     detail: str
     envelope: bytes
+    generation: int = 0  #: how often it was replayed
+    tries: tuple[
+        Mapping[str, Any], ...
+    ] = ()  #: attempts that did not succeed, and replays, the latest twenty

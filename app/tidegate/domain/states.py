@@ -49,6 +49,7 @@ class Event(Enum):
     DEADLINE = "deadline"
     RETRY = "retry"
     GIVEN_UP = "given_up"
+    REPLAY = "replay"
     REASSERT = "reassert"
 
 
@@ -99,6 +100,7 @@ EDGES: dict[tuple[State | None, Event], State] = {
     (State.FAILED, Event.GIVEN_UP): State.DEAD,
     (State.RETRY_WAITING, Event.DUE): State.WAITING,
     (State.RETRY_WAITING, Event.DEADLINE): State.DEAD,
+    (State.DEAD, Event.REPLAY): State.WAITING,
     (State.WAITING, Event.REASSERT): State.RUNNING,
 }
 

@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from tidegate.store.call import (
+    AuditLine,
     ClaimReply,
     ClaimRequest,
     DeadJob,
     DeadLetter,
+    Death,
     ExtendReply,
     QueueCounts,
     ReapReply,
+    Replayed,
     Snapshot,
     WorkerInfo,
 )
 from tidegate.store.channel import ClaimChannel
+from tidegate.store.desk import Desk
 from tidegate.store.store import Store
 
 __all__ = [
+    "AuditLine",
     "ClaimChannel",
     "ClaimReply",
     "ClaimRequest",
     "DeadJob",
     "DeadLetter",
+    "Death",
+    "Desk",
     "ExtendReply",
     "QueueCounts",
     "ReapReply",
+    "Replayed",
     "Snapshot",
     "Store",
     "WorkerInfo",

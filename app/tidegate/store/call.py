@@ -15,6 +15,7 @@ from tidegate.store.line import Argument
 MAX_JOBS = 16  #: jobs of one claim
 MAX_OUTCOMES = 32  #: outcomes of one claim or settle
 MAX_ENQUEUE = 100  #: jobs of one enqueue script
+MAX_REPLAY = 100  #: dead letters of one replay script
 
 
 class ClaimRequest(NamedTuple):
@@ -94,6 +95,45 @@ class DeadJob:
     step: str
     queue: str
     tenant: str
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """A dead letter without its body. generation: how often it was replayed; with `job_id` it names this very death."""
+
+    job_id: str
+    generation: int
+    operation_id: str
+    step: str
+    queue: str
+    tenant: str
+    task: str
+    reason: str
+    died_ms: int
+    deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a replay did with one dead letter. word: `ok`, or why it stays (`gone`, `changed`, `expired`, `conflict`,
+    `closed`, `held`, `full`, `pressure`); scope: what is full; retry_after: seconds after which room is likely."""
+
+    word: str
+    scope: str = ""
+    retry_after: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class AuditLine:
+    """One change that a person made. at_ms: server time; count: how many things it changed."""
+
+    at_ms: int
+    by: str
+    command: str
+    reason: str
+    count: int
+    detail: Mapping[str, Any]
 
 
 def decision_arguments(failure: Failure, decision: Decision) -> tuple[Argument, ...]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+from collections.abc import Sequence
 from functools import lru_cache
 
 from tidegate.domain.decision import FailedAttempt
 from tidegate.domain.errors import InvalidJob
 from tidegate.domain.job import HEADER_BYTES, ClaimedJob, Effect, JobView, LeaseRef, NewJob
 from tidegate.domain.states import Reason, State
-from tidegate.store.call import Failure
+from tidegate.store.call import DeadJob, Death, Failure
 from tidegate.store.keyspace import decode, digest, encode, encode_resource, lane
 
 _HEADER = struct.Struct(">BBIHBBQQiQQQIIIH")
@@ -22,6 +23,7 @@ _LONGEST = (1 << 32) - 1  #: ms; a longer timeout counts as this (49 days): the 
 _MOST_WORDS = (1 << 16) - 1  #: bytes of all names of a job, encoded
 
 AT_MOST_ONCE, CONTINUATION, KNOWN_OPERATION = 1, 2, 4
+GENERATION = 2  #: flags of a stored record, divided by this: how often it was replayed
 
 
 @lru_cache(maxsize=4096)
@@ -119,10 +121,10 @@ def claimed(job_id: bytes, record: bytes) -> ClaimedJob:
     )
 
 
-def view(job_id: str, record: bytes, error: str) -> JobView:
+def view(job_id: str, record: bytes, error: str, tries: Sequence[bytes] = ()) -> JobView:
     """A job as a person sees it; `error`: reason of its last failure, ms of its first, JSON detail of the last."""
-    (state, _, attempt, charged, crashes, _, _, eligible, _, created, _, deadline, *_), words, body = _split(
-        record
+    (state, flags, attempt, charged, crashes, _, _, eligible, _, created, _, deadline, *_), words, body = (
+        _split(record)
     )
     reason, _, detail = (*error.split(" ", 2), "", "", "")[:3]
     return JobView(
@@ -143,6 +145,38 @@ def view(job_id: str, record: bytes, error: str) -> JobView:
         reason=reason,
         detail=detail,
         envelope=body,
+        generation=flags // GENERATION,
+        tries=tuple(json.loads(row.decode("utf-8", "replace")) for row in tries),
+    )
+
+
+def death(job_id: str, died_ms: int, head: bytes, reason: str) -> Death:
+    """A dead letter without its body; head: the record as far as that."""
+    fields, words, _ = _split(head)
+    return Death(
+        job_id=job_id,
+        generation=fields[1] // GENERATION,
+        operation_id=decode(words[3]),
+        step=decode(words[4]),
+        queue=decode(words[0]),
+        tenant=decode(words[1]),
+        task=decode(words[7]),
+        reason=reason,
+        died_ms=died_ms,
+        deadline_ms=fields[11],
+    )
+
+
+def dead_job(job_id: str, head: bytes) -> DeadJob:
+    """A dead job whose result is still to be written; head: the record without its body."""
+    fields, words, _ = _split(head)
+    return DeadJob(
+        job_id=job_id,
+        operation_id=decode(words[3]),
+        step=decode(words[4]),
+        queue=decode(words[0]),
+        tenant=decode(words[1]),
+        generation=fields[1] // GENERATION,
     )
 
 

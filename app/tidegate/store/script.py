@@ -19,10 +19,12 @@ _ROOT = files("tidegate.store") / "lua"
 _FIELD = re.compile(r"^-- (needs|keys|args|edge|replies):\s*(.*)$")
 COMMANDS = [
     "answered",
+    "audit",
     "claim",
     "clock",
     "configure",
     "dead",
+    "deaths",
     "decide",
     "enqueue",
     "extend",
@@ -34,6 +36,7 @@ COMMANDS = [
     "reassert",
     "register",
     "release",
+    "replay",
     "settle",
     "snapshot",
     "unregister",

@@ -35,7 +35,7 @@ from tidegate.store.call import (
 )
 from tidegate.store.connection import CLASSES, Scheme, Target, TcpConnection, TlsConnection, UnixConnection
 from tidegate.store.errors import OutOfMemoryError, ResponseError
-from tidegate.store.keyspace import Keyspace, decode, encode
+from tidegate.store.keyspace import Keyspace, encode
 from tidegate.store.line import Argument, Engine, Line
 from tidegate.store.script import Script, load
 
@@ -259,11 +259,7 @@ class Store:
     def untold(self, most: int = 100, told: Sequence[str] = ()) -> tuple[DeadJob, ...]:
         """Dead jobs whose results are not written yet, the oldest first. told: ids of jobs that need it no more."""
         _, *rows = self._one("untold", most, *told)
-        found = []
-        for job_id, text in rows:
-            words = text.decode("ascii").split(" ")
-            found.append(DeadJob(job_id.decode(), *map(decode, (words[3], words[4], words[0], words[1]))))
-        return tuple(found)
+        return tuple(record.dead_job(job_id.decode(), head) for job_id, head in rows)
 
     def advance_clock(self, milliseconds: int) -> int:
         """Move the clock of a fleet with a test clock; StoreRefused for any other. Gives the new time in ms."""
@@ -291,7 +287,7 @@ class Store:
         """An unfinished or dead job, whole; None if there is none of that name (any more)."""
         raw = self._one("job", encode(operation_id), encode(step))
         return (
-            record.view(raw[1].decode(), raw[2], raw[3].decode("utf-8", "replace"))
+            record.view(raw[1].decode(), raw[2], raw[3].decode("utf-8", "replace"), raw[4])
             if raw[0] == b"job"
             else None
         )

@@ -34,16 +34,20 @@ def register(app: Celery) -> None:
     if TASK in app._tasks:
         return
 
-    def finalize(operation_id: str, step: str = "") -> None:
-        write_result(app, operation_id, step)
+    def finalize(operation_id: str, step: str = "", generation: int = 0) -> None:
+        write_result(app, operation_id, step, generation)
 
     app.task(finalize, name=TASK, ignore_result=True, shared=False)
 
 
-def write_result(app: Celery, operation_id: str, step: str) -> None:
-    """Write the result of that job, if it is dead (it may have been replayed meanwhile)."""
+def write_result(app: Celery, operation_id: str, step: str, generation: int = 0) -> None:
+    """Write the result of that death, unless the job was replayed meanwhile.
+
+    One replayed between this look and the write gets a FAILURE that its own end overwrites; the backend itself never
+    writes over a SUCCESS.
+    """
     view = binding(app.conf.broker_transport_options[OPTION]).store.job(operation_id, step)
-    if view is None or view.state is not State.DEAD or not view.task_id:
+    if view is None or view.state is not State.DEAD or view.generation != generation or not view.task_id:
         return
     detail: dict[str, Any] = json.loads(view.detail or "{}")
     try:

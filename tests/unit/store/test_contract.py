@@ -18,6 +18,8 @@ FILES = sorted(LUA.rglob("*.lua"))
 HEADER = ("needs", "keys", "args", "edge", "replies")
 
 VERDICTS = {"accepted", "duplicate", "conflict", "full", "closed", "held"}
+#: what stands in the lines of a reply, where the code has it as a list
+INNER = {"enqueue": VERDICTS, "replay": {"held", "gone", "changed", "expired", "conflict", "pressure"}}
 
 
 def header(name: str) -> dict[str, str]:
@@ -99,7 +101,7 @@ def test_replies_in_the_header_are_the_words_of_the_code(name: str) -> None:
     code = set(re.findall(r"(?:return|answer\()\s*\{'(\w+)'", body(name)))
     code |= {"old"} if "replayed()" in body(name) else set()
     code |= {"lost"} if name != "init" else set()
-    code -= VERDICTS if name == "enqueue" else set()
+    code -= INNER.get(name, set())
     assert outer_words(header(name)["replies"]) == code
 
 
@@ -117,6 +119,13 @@ def test_inner_words_of_a_verdict_are_the_words_of_the_code() -> None:
         assert re.search(rf"\b{word}\b", text)
         assert f"{{'{word}'" in code
     assert set(re.findall(r"\{'(\w+)'", code)) - {"verdicts"} == VERDICTS
+
+
+def test_inner_words_of_a_replay_are_the_words_of_the_code() -> None:
+    text, code = header("replay")["replies"], body("replay")
+    assert set(re.findall(r"\{'(\w+)'", code)) - {"replayed", "ok"} == INNER["replay"]
+    for word in INNER["replay"] | {"ok", "full", "closed"}:
+        assert f'"{word}' in text
 
 
 def test_settle_words() -> None:

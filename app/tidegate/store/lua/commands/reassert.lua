@@ -14,7 +14,7 @@ end
 local number = tonumber(ARGV[at])
 for i = 1, number do
   local a = at + 1 + (i - 1) * 5
-  lib.restore_outcome(ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4])
+  lib.restore_outcome(ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], worker)
 end
 if final == '1' then lib.not_awaited(worker) end
 return {'reasserted', gone, lib.int(lib.held())}

@@ -1,5 +1,6 @@
 -- attempt: the end of one. Its lease was taken from the store by the caller; here go units, pass, state and error.
--- needs: finish check
+-- needs: tries check
+local CRASHES = {worker_lost = true, memory = true} -- ends that may have taken a process with them
 local GUESS = 0.01 -- slot-seconds of an unknown tenant; a large guess would lift the virtual time and shut newcomers out
 function lib.charged(j) return j.est == 0 and GUESS or j.est / 1000000 end -- slot-seconds at the claim; 0 = nothing was known
 
@@ -46,29 +47,33 @@ function lib.fail(j, reason, detail)
   lib.note_error(j, reason, detail)
 end
 
-function lib.end_attempt(j, kind, reason, detail)
+function lib.end_attempt(j, kind, reason, detail, worker)
   lib.free_units(j)
   lib.correct_pass(j)
   if kind == 'ok' then lib.finish(j, S.SUCCEEDED)
   elseif kind == 'cancelled' then lib.finish(j, S.CANCELLED)
-  elseif kind == 'undeliverable' then lib.bury(j, reason, detail)
+  elseif kind == 'undeliverable' then
+    lib.note_try(j, reason, detail, worker)
+    lib.bury(j, reason, detail)
   elseif kind == 'release' then
     for _, r in ipairs(j.res) do lib.bucket_refund(r) end
     lib.back_to_line(j)
   else -- failed: stays here until the authority decides
     j.charged = j.charged + 1
+    if CRASHES[reason] then j.crashes = j.crashes + 1 end
+    lib.note_try(j, reason, detail, worker)
     lib.fail(j, reason, detail)
   end
 end
 
 -- the report of a worker; a token that is not the lease of that job any more is refused and counted
-function lib.settle(lease, kind, reason, detail)
+function lib.settle(lease, kind, reason, detail, worker)
   local id, fence = lease:match('^(%d+):(%d+)$')
   local j = id and call('ZREM', P .. 'leases', lease) == 1 and lib.job_read(id)
   if not j or lib.int(j.fence) ~= fence then
     call('HINCRBY', META, 'stale', 1)
     return 'stale'
   end
-  lib.end_attempt(j, kind, reason, detail)
+  lib.end_attempt(j, kind, reason, detail, worker)
   return 'ok'
 end

@@ -24,6 +24,8 @@ function lib.end_key(j) -- the end of its job begins the last stretch of a key's
   if j.key ~= '-' then call('PEXPIRE', P .. 'key:' .. j.key, lib.int(lib.rarely('key_ttl', 86400000))) end
 end
 
+function lib.key_of(j) return j.op .. ' ' .. j.step .. ' ' .. j.hash end -- what its key is kept with
+
 function lib.uncount(j) -- no longer among the unfinished jobs of its queue and tenant
   local b, x = lib.book(j.q, j.t), lib.tenant(j.q, j.t)
   b.out, x.n, b.changed, x.changed = b.out + 1, x.n - 1, true, true
@@ -34,7 +36,7 @@ function lib.finish(j, to)
   lib.count(j, -1)
   lib.clear_due(j)
   call('UNLINK', P .. 'job:' .. j.id, P .. 'ix:' .. lib.step_name(j))
-  if j.charged > 0 then call('UNLINK', P .. 'err:' .. j.id) end
+  if j.charged > 0 or lib.generation(j) > 0 then call('UNLINK', P .. 'err:' .. j.id, P .. 'tries:' .. j.id) end
   lib.remember(lib.step_name(j), to)
   if to ~= S.CANCELLED then lib.end_key(j)
   elseif j.key ~= '-' then call('DEL', P .. 'key:' .. j.key) end
@@ -55,6 +57,7 @@ function lib.bury(j, reason, detail)
   call('ZADD', P .. 'dlq', NOW, j.id)
   if j.step:sub(1, 9) ~= 'finalize-' then call('ZADD', P .. 'untold', NOW, j.id) end -- its caller waits for a result
   lib.note_error(j, reason, detail)
+  call('HINCRBY', P .. 'died', j.q .. ' ' .. reason, 1)
   lib.end_key(j)
   lib.uncount(j)
 end

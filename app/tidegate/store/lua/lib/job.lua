@@ -4,7 +4,7 @@
 -- needs: epoch book
 local FORMAT, HEADER = '>BBI4HBBI8I8i4I8I8I8I4I4I4H', 68
 local S = {WAITING = 87, DELAYED = 68, RUNNING = 82, FAILED = 70, RETRY_WAITING = 84, SUCCEEDED = 83, CANCELLED = 67, DEAD = 88}
-local AT_MOST_ONCE = 1
+local AT_MOST_ONCE = 1 -- of the flags; what is above it is the generation
 
 function lib.job_parse(id, s)
   local j = {id = id}
@@ -30,6 +30,16 @@ function lib.job_read(id)
   if HEADER + j.mlen > 512 then s = call('GETRANGE', P .. 'job:' .. id, 0, HEADER + j.mlen - 1) end
   return lib.job_words(j, s)
 end
+
+-- what stands before the body, or nil: for who wants to know and to change nothing
+function lib.job_head(id)
+  local s = call('GETRANGE', P .. 'job:' .. id, 0, HEADER - 1)
+  if #s == HEADER then return call('GETRANGE', P .. 'job:' .. id, 0, HEADER - 1 + struct.unpack('>H', s:sub(-2))) end
+end
+
+-- how often it was replayed, counted up to 127
+function lib.generation(j) return math.floor(j.flags / 2) end
+function lib.next_generation(j) j.flags = math.min(j.flags + 2, 254 + j.flags % 2) end
 
 function lib.job_header(j)
   return struct.pack(FORMAT, j.state, j.flags, j.n, j.charged, j.crashes, j.lost, j.fence, j.eligible, j.boost,

@@ -29,6 +29,7 @@ function lib.reap_one(lease, expiry, gone)
   end
   call('HINCRBY', META, 'expired', 1)
   j.crashes, j.charged = j.crashes + 1, j.charged + 1
+  lib.note_try(j, 'worker_lost', '')
   if again and j.crashes == 1 then
     lib.note_error(j, 'worker_lost', '{}')
     lib.back_to_line(j)

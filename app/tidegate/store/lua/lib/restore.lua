@@ -2,7 +2,7 @@
 -- needs: attempt check
 -- Of two attempts at one job the later one has the higher fence, in every epoch; the earlier one had ended before it began.
 function lib.give_back_key(j)
-  if j.key ~= '-' then call('SET', P .. 'key:' .. j.key, j.op .. ' ' .. j.step .. ' ' .. j.hash) end
+  if j.key ~= '-' then call('SET', P .. 'key:' .. j.key, lib.key_of(j)) end
 end
 
 function lib.recreate(j, record) -- the enqueue itself was in the lost second
@@ -76,7 +76,7 @@ function lib.restore_lease(lease, record)
   return true
 end
 
-function lib.restore_outcome(lease, kind, reason, detail, head)
+function lib.restore_outcome(lease, kind, reason, detail, head, worker)
   local id = lease:match('^(%d+):')
   local mine = lib.job_words(lib.job_parse(id, head), head)
   if lib.held() > 0 then lib.outrun(mine.fence) end
@@ -84,9 +84,9 @@ function lib.restore_outcome(lease, kind, reason, detail, head)
   if j and lib.step_name(j) ~= lib.step_name(mine) then return end
   if j and lib.behind(j, mine) then
     lib.take_as_running(j, mine)
-    lib.end_attempt(j, kind, reason, detail)
+    lib.end_attempt(j, kind, reason, detail, worker)
   elseif j and j.state == S.RUNNING and lib.lease_of(j) == lease then
-    lib.settle(lease, kind, reason, detail)
+    lib.settle(lease, kind, reason, detail, worker)
   elseif not j and kind == 'ok' and not lib.remembered(lib.step_name(mine)) then -- done and gone, and then forgotten
     lib.remember(lib.step_name(mine), S.SUCCEEDED)
     lib.give_back_key(mine)

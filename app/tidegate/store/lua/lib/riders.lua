@@ -6,7 +6,7 @@ function lib.riders(worker, at)
   local wait = lib.must_reassert(worker)
   for i = 1, number do
     local a = at + 1 + (i - 1) * 4
-    words[i] = wait and 'held' or lib.settle(ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3])
+    words[i] = wait and 'held' or lib.settle(ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], worker)
   end
   return words, at + 1 + number * 4
 end
