@@ -14,7 +14,7 @@ from tidegate.domain.decision import Dead
 from tidegate.domain.job import Effect, JobView, OutcomeKind
 from tidegate.domain.states import Reason, State
 from tidegate.domain.verdict import Accepted, Duplicate
-from tidegate.store import Death, Desk, Replayed
+from tidegate.store import Death, Desk, Replayed, WorkerInfo
 
 
 def die(rig: Rig, operation: str, **fields: object) -> Death:
@@ -174,7 +174,7 @@ def test_a_closed_queue(rig: Rig) -> None:
 
 
 def test_every_try_is_kept_with_the_job(rig: Rig) -> None:
-    rig.worker("w1")
+    rig.store.register(WorkerInfo("w1", "host", 1, ("default",), 4, "r-7"))
     replay(rig, die(rig, "a"))
     began = rig.now
     rig.one()
@@ -189,6 +189,7 @@ def test_every_try_is_kept_with_the_job(rig: Rig) -> None:
         "ValueError",
         "no",
     )
+    assert first["release"] == "r-7"
     assert first["ended"] >= first["started"]
     assert (again["by"], again["reason"], again["replayed"]) == ("ann", "mended", began)
 

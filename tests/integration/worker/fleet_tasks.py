@@ -53,6 +53,15 @@ def doomed(job: str) -> None:
     raise ValueError(job)
 
 
+@shared_task
+def mended(job: str, path: str, value: int = 0) -> int:
+    """Fails until there is a file at `path`."""
+    ledger.end(ledger.begin(job))
+    if not os.path.exists(path):  # noqa: PTH110 - as tasks are written
+        raise ConnectionError("not yet mended")
+    return value
+
+
 @shared_task(ignore_result=True)
 def heard(value: Any, job: str) -> None:
     """A callback: what it was called with."""
