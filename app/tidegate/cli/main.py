@@ -18,6 +18,7 @@ COMMANDS = {
     "beat": "tidegate.cli.beat:beat",
     "config": "tidegate.cli.config:config",
     "dlq": "tidegate.cli.dlq:dlq",
+    "doctor": "tidegate.cli.doctor:doctor",
     "enqueue": "tidegate.cli.enqueue:enqueue",
     "exporter": "tidegate.cli.exporter:exporter",
     "status": "tidegate.cli.status:status",

@@ -19,6 +19,7 @@ from tidegate.store.call import (
 from tidegate.store.channel import ClaimChannel
 from tidegate.store.desk import Desk
 from tidegate.store.store import Store
+from tidegate.store.vitals import Look, Vitals, look
 
 __all__ = [
     "AuditLine",
@@ -30,10 +31,13 @@ __all__ = [
     "Death",
     "Desk",
     "ExtendReply",
+    "Look",
     "QueueCounts",
     "ReapReply",
     "Replayed",
     "Snapshot",
     "Store",
+    "Vitals",
     "WorkerInfo",
+    "look",
 ]

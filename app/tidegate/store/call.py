@@ -162,6 +162,7 @@ class WorkerInfo:
     queues: tuple[str, ...]
     concurrency: int
     release: str = ""
+    pool: str = ""
 
 
 @dataclass(frozen=True, slots=True)

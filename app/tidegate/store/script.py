@@ -41,6 +41,7 @@ COMMANDS = [
     "snapshot",
     "unregister",
     "untold",
+    "vitals",
 ]
 
 

@@ -32,18 +32,19 @@ def information(line: Line, timeout: float = 2.0) -> dict[str, str]:
     )
 
 
-def check_server(info: Mapping[str, str], settings: Settings, url: str) -> None:
-    """Version, eviction, persistence. Raises StoreRefused; logs what is legal but risky."""
+def check_version(info: Mapping[str, str]) -> str:
+    """What is wrong with the server's version; empty if nothing is."""
     name = "Valkey" if "valkey_version" in info else "Redis"
     version = info.get("valkey_version") or info.get("redis_version", "0")
     numbers = tuple(int(n) for n in re.findall(r"\d+", version)[:2])
     least = (8, 0) if name == "Valkey" else (7, 0)
-    if numbers < least:
-        raise StoreRefused(
-            url,
-            f"{name} {version} is too old",
-            f"use Redis 7.0 or newer, or Valkey 8.0 or newer (this is {name})",
-        )
+    return f"{name} {version} is too old" if numbers < least else ""
+
+
+def check_server(info: Mapping[str, str], settings: Settings, url: str) -> None:
+    """Version, eviction, persistence. Raises StoreRefused; logs what is legal but risky."""
+    if old := check_version(info):
+        raise StoreRefused(url, old, "use Redis 7.0 or newer, or Valkey 8.0 or newer")
     policy = info.get("maxmemory_policy", "noeviction")
     if policy != "noeviction" and not settings.broker.allow_eviction:
         raise StoreRefused(

@@ -292,6 +292,11 @@ class Store:
             else None
         )
 
+    def known(self) -> bool:
+        """True if the store has a fleet of this name, of whatever release."""
+        with self._line() as line:
+            return bool(line.command("EXISTS", f"{self.key_prefix}meta", timeout=2.0, repeat=True))
+
     def state(self, operation_id: str, step: str = "") -> State | None:
         """Where a job is; finished ones are known for an hour (100,000 jobs); None = never heard of, or forgotten."""
         raw = self._one("job", encode(operation_id), encode(step))

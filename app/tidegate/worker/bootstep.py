@@ -57,6 +57,9 @@ class LeaseKeeping(bootsteps.StartStopStep):
         super().__init__(worker, **options)
         self.desk: Runtime = open_runtime(binding(worker.app.conf.broker_transport_options[OPTION]))
         self.forks = worker.pool_cls.__module__ == FORKING
+        self.pool = worker.pool_cls.__module__.rpartition(".")[
+            2
+        ]  # as Celery calls them: prefork, thread, solo
         lease_ms = round(self.desk.settings.worker.lease * 1000)
         self.stamp = Stamp.create(fence_limit_ns(lease_ms), MODE_CHILDREN if self.forks else MODE_MAIN)
         self.desk.leases.tenure = Tenure(self.stamp)
@@ -133,6 +136,7 @@ class LeaseKeeping(bootsteps.StartStopStep):
                 tuple(queue for queue in worker.app.amqp.queues.consume_from),
                 worker.concurrency,
                 settings.fleet.release,
+                self.pool,
             )
         )
         self._on_known()

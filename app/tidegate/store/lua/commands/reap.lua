@@ -8,7 +8,7 @@
 -- edge:    RUNNING --lease_expired--> FAILED
 -- replies: reaped(requeued, failed) | lost
 -- Enqueue stops at 85 % of maxmemory, so that settle, extend and reap always have room.
-call('HSET', META, 'full', tonumber(ARGV[5]) >= 850 and 1 or 0)
+call('HSET', META, 'full', tonumber(ARGV[5]) >= 850 and 1 or 0, 'beat', lib.int(NOW)) -- only beat asks, every second
 if meta.hold > 0 and lib.held() == 0 then -- it ended by time: whoever has not come back is not waited for
   call('DEL', P .. 'held')
   call('HSET', META, 'hold', 0)
