@@ -206,7 +206,7 @@ def test_a_refusal_changes_nothing(make: MakeRig) -> None:
     assert kinds(rig.put("x", tenant="new", idempotency_key="k")) == ["Full"]
     after = rig.dump()
     changed = {name for name in set(before) | set(after) if before.get(name) != after.get(name)}
-    assert {name.partition(":")[0] for name in changed} <= {"rq", "meta", "pace"}
+    assert {name.partition(":")[0] for name in changed} <= {"rq", "meta", "pace", "refused"}
 
 
 def test_a_batch_fills_up_and_each_job_has_its_own_verdict(make: MakeRig) -> None:

@@ -158,5 +158,5 @@ class ObservabilitySettings:
         "127.0.0.1:9464",
         "Where the exporter listens.",
     )
-    top_tenants: int = setting(integer(0, 10_000), 50, "Tenants with series of their own.", later=True)
+    top_tenants: int = setting(integer(0, 10_000), 50, "Tenants with series of their own.")
     log_format: LogFormat = setting(choice(LogFormat), "auto", "Form of the logs.", later=True)

@@ -29,13 +29,43 @@ def merged(parts: Sequence[QueueCounts]) -> QueueCounts:
     sums = {
         field.name: sum(getattr(part, field.name) for part in parts)
         for field in fields(QueueCounts)
-        if field.name not in ("oldest_age_ms", "pressure")
+        if not field.name.endswith("_age_ms") and field.name not in ("pressure", "paused")
     }
     return QueueCounts(
         **sums,
         oldest_age_ms=max(part.oldest_age_ms for part in parts),
+        capacity_age_ms=max(part.capacity_age_ms for part in parts),
+        limit_age_ms=max(part.limit_age_ms for part in parts),
+        paused=any(part.paused for part in parts),
         pressure=max((part.pressure for part in parts), key=LEVELS.index),
     )
+
+
+def by_queue(
+    found: Mapping[tuple[str, str], int], shown: Collection[str], words: Sequence[str]
+) -> dict[tuple[str, ...], float]:
+    """Counts by (queue, word), with 0 where there is none; those of queues without a series are in `other`."""
+    counts: dict[tuple[str, ...], float] = {(name, word): 0 for name in shown for word in words}
+    for (name, word), number in found.items():
+        if word in words:
+            key = (name if name in shown else OTHER, word)
+            counts[key] = counts.get(key, 0) + number
+    return counts
+
+
+def tenants(
+    found: Mapping[tuple[str, str], int], shown: Collection[str], top: int
+) -> Mapping[tuple[str, str], int]:
+    """Ages by (queue, tenant): the `top` tenants with the oldest jobs, and the greatest age of the rest as `other`."""
+    oldest: dict[str, int] = {}
+    for (_, tenant), age in found.items():
+        oldest[tenant] = max(age, oldest.get(tenant, 0))
+    kept = set(sorted(oldest, key=lambda name: (-oldest[name], name))[:top])
+    ages: dict[tuple[str, str], int] = {}
+    for (queue, tenant), age in found.items():
+        key = (queue if queue in shown else OTHER, tenant if tenant in kept else OTHER)
+        ages[key] = max(age, ages.get(key, 0))
+    return ages
 
 
 def workers(found: Sequence[WorkerInfo], most: int) -> Mapping[str, int]:

@@ -14,7 +14,7 @@ from tidegate.config import Settings
 from tidegate.domain.errors import StoreRefused, StoreUnavailable
 from tidegate.observe import bound
 from tidegate.store import QueueCounts, Snapshot, Store
-from tidegate.telemetry.catalog import CATALOG, QUEUE, WORKER, Kind, metric
+from tidegate.telemetry.catalog import CATALOG, QUEUE, REASON, REPLAY, RESOURCE, RESULT, WORKER, Kind, metric
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,8 @@ class FleetCollector(Collector):
         yield family("tidegate_build_info", {(self._release,): 1})
         yield family("tidegate_store_up", {(): float(found is not None)})
         if found is not None:
-            yield from families(found, self._settings.queues)
+            top = self._settings.observability.top_tenants
+            yield from families(found, self._settings.queues, top)
 
     def look(self) -> Snapshot | None:
         """The snapshot; None if the store cannot be read, which is logged when it begins and when it ends."""
@@ -56,20 +57,33 @@ class FleetCollector(Collector):
         return found
 
 
-def families(found: Snapshot, declared: Collection[str]) -> Iterator[Family]:
-    """What a snapshot tells, by the catalogue's names. declared: queues that never lose their series. Pure."""
+def families(found: Snapshot, declared: Collection[str], top: int) -> Iterator[Family]:
+    """What a snapshot tells, by the catalogue's names. Pure.
+
+    declared: queues that never lose their series; top: tenants that have one of their own.
+    """
     queues = bound.queues(found.queues, declared, QUEUE.most)
     yield family("tidegate_queue_depth", dict(_states(queues)))
     yield family("tidegate_queue_limit", {(name,): one.limit for name, one in queues.items()})
     yield family(
         "tidegate_queue_oldest_age_seconds",
-        {(name, "capacity"): one.oldest_age_ms / 1000 for name, one in queues.items()},
+        {
+            (name, cause): age / 1000
+            for name, one in queues.items()
+            for cause, age in (("capacity", one.capacity_age_ms), ("limit", one.limit_age_ms))
+        },
     )
+    yield family("tidegate_queue_paused", {(name,): one.paused for name, one in queues.items()})
+    offers: dict[tuple[str, ...], float] = {(name, "accepted"): one.taken for name, one in queues.items()}
+    yield family("tidegate_enqueues_total", offers | bound.by_queue(found.refused, queues, RESULT.values[1:]))
+    yield from _tenants(found, queues, top)
     yield family(
         "tidegate_queue_pressure",
         {(name,): bound.LEVELS.index(one.pressure) for name, one in queues.items()},
     )
     yield family("tidegate_dead_letters", {(name,): one.dead for name, one in queues.items()})
+    yield family("tidegate_dead_letters_total", bound.by_queue(found.died, queues, REASON.values))
+    yield family("tidegate_replays_total", {(word,): found.replays.get(word, 0) for word in REPLAY.values})
     yield family("tidegate_leases_expired_total", {(): found.leases_expired})
     yield family("tidegate_stale_reports_total", {(): found.stale_reports})
     alive = bound.workers(found.workers, WORKER.most)
@@ -77,6 +91,15 @@ def families(found: Snapshot, declared: Collection[str]) -> Iterator[Family]:
     used = found.memory_used / found.memory_max if found.memory_max else 0.0
     yield family("tidegate_store_memory_ratio", {(): used})
     yield family("tidegate_store_reset_total", {(): found.resets})
+
+
+def _tenants(found: Snapshot, queues: Mapping[str, QueueCounts], top: int) -> Iterator[Family]:
+    ages = bound.tenants(found.tenant_ages, queues, top)
+    yield family("tidegate_tenant_oldest_age_seconds", {key: age / 1000 for key, age in ages.items()})
+    shown = found.tenants[: RESOURCE.most]  # the busiest come first
+    yield family("tidegate_resource_in_use", {(f"tenant:{one.name}",): one.running for one in shown})
+    limited = [one for one in shown if one.limit is not None]
+    yield family("tidegate_resource_limit", {(f"tenant:{one.name}",): one.limit or 0 for one in limited})
 
 
 def _states(queues: Mapping[str, QueueCounts]) -> Iterator[tuple[tuple[str, str], float]]:

@@ -10,14 +10,13 @@ from tidegate.store.call import (
     DeadLetter,
     Death,
     ExtendReply,
-    QueueCounts,
     ReapReply,
     Replayed,
-    Snapshot,
     WorkerInfo,
 )
 from tidegate.store.channel import ClaimChannel
 from tidegate.store.desk import Desk
+from tidegate.store.snapshot import QueueCounts, Snapshot, TenantNow
 from tidegate.store.store import Store
 from tidegate.store.vitals import Look, Vitals, look
 
@@ -37,6 +36,7 @@ __all__ = [
     "Replayed",
     "Snapshot",
     "Store",
+    "TenantNow",
     "Vitals",
     "WorkerInfo",
     "look",

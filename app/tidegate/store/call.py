@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tidegate.domain.decision import Decision, FailedAttempt, Retry
-from tidegate.domain.job import ClaimedJob, JobView, LeaseRef, Outcome, Pressure, SettleWord
+from tidegate.domain.job import ClaimedJob, JobView, LeaseRef, Outcome, SettleWord
 from tidegate.store.keyspace import encode
 from tidegate.store.line import Argument
 
@@ -163,38 +163,3 @@ class WorkerInfo:
     concurrency: int
     release: str = ""
     pool: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class QueueCounts:
-    """Jobs of one queue by state. depth: what its bound counts. oldest_age_ms: of the oldest waiting job."""
-
-    waiting: int
-    delayed: int
-    running: int
-    failed: int
-    retry_waiting: int
-    dead: int
-    depth: int
-    limit: int
-    oldest_age_ms: int
-    pressure: Pressure
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The fleet in numbers, from one instant (`now_ms`, server time)."""
-
-    now_ms: int
-    epoch: int
-    held_ms: int
-    resets: int
-    stale_reports: int
-    leases_expired: int
-    failed: int
-    dead: int
-    queues: Mapping[str, QueueCounts]
-    workers: tuple[WorkerInfo, ...]
-    memory_used: int
-    memory_max: int  #: 0 = the server has no limit
-    server: str

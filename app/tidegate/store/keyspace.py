@@ -98,6 +98,7 @@ KEYS: tuple[KeyKind, ...] = (
     KeyKind("dlq", "bury", "while jobs are dead"),
     KeyKind("untold", "bury", "until the result of the dead job is written"),
     KeyKind("died", "bury", "fleet: one field per queue and reason"),
+    KeyKind("refused", "enqueue", "fleet: one field per queue and answer other than accepted"),
     KeyKind("replays", "replay", "fleet: one field per answer"),
     KeyKind("audit", "audit", "fleet: about 100,000 lines, the latest"),
     KeyKind("wake:*", "wake", "fleet: at most 32 tokens per queue"),

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidegate.config import Settings
 from tidegate.domain.errors import StoreRefused
 from tidegate.domain.job import LeaseRef, NewJob, Pressure, SettleWord
 from tidegate.domain.states import State
 from tidegate.domain.verdict import Accepted, Closed, Conflict, Duplicate, Full, Verdict
 from tidegate.store import record
-from tidegate.store.call import ClaimReply, ExtendReply, QueueCounts, Snapshot, WorkerInfo
+from tidegate.store.call import ClaimReply, ExtendReply
 from tidegate.store.keyspace import decode, decode_resource
-from tidegate.store.start import EPOCH_BASE
 
 _WORDS = {word.value: word for word in SettleWord}
 _PRESSURES = (Pressure.GREEN, Pressure.YELLOW, Pressure.RED)
@@ -111,53 +108,4 @@ def claim(raw: Any, url: str) -> ClaimReply:
         wait_ms=int(wait_ms),
         held_ms=int(held_ms),
         known=known == "1",
-    )
-
-
-def _counts(raw: Sequence[Any], settings: Settings, now_ms: int) -> tuple[str, QueueCounts]:
-    name = decode(raw[0].decode())
-    oldest = int(raw[1])
-    book = (raw[2] or b"0 0 0 0 0 0 0 0").split()[:7]
-    taken, gone, delayed, failed, dead, running, retry_waiting = map(int, book)
-    limit, depth = settings.queue(name).max_depth, taken - gone
-    share = depth / limit
-    return name, QueueCounts(
-        waiting=depth - delayed - failed - running - retry_waiting,
-        delayed=delayed,
-        running=running,
-        failed=failed,
-        retry_waiting=retry_waiting,
-        dead=dead,
-        depth=depth,
-        limit=limit,
-        oldest_age_ms=max(0, now_ms - oldest) if oldest else 0,
-        pressure=_PRESSURES[(share >= 0.7) + (share >= 0.9)],
-    )
-
-
-def _worker(text: bytes) -> WorkerInfo:
-    fields = json.loads(text)
-    return WorkerInfo(**{**fields, "queues": tuple(fields["queues"])})
-
-
-def snapshot(
-    raw: Sequence[Any], settings: Settings, info: Mapping[str, str], memory: tuple[int, int]
-) -> Snapshot:
-    """Reply of snapshot, with what INFO says about the server."""
-    name = "Valkey" if "valkey_version" in info else "Redis"
-    now_ms = int(raw[1])
-    return Snapshot(
-        now_ms=now_ms,
-        epoch=int(raw[2]) - EPOCH_BASE,
-        held_ms=int(raw[3]),
-        resets=int(raw[4]),
-        stale_reports=int(raw[5]),
-        leases_expired=int(raw[6]),
-        workers=tuple(_worker(text) for text in raw[7][1::2]),
-        failed=int(raw[8]),
-        dead=int(raw[9]),
-        queues=dict(_counts(row, settings, now_ms) for row in raw[10]),
-        memory_used=memory[0],
-        memory_max=memory[1],
-        server=f"{name} {info.get('valkey_version') or info.get('redis_version', '?')}",
     )

@@ -28,7 +28,6 @@ from tidegate.store.call import (
     ExtendReply,
     Failure,
     ReapReply,
-    Snapshot,
     WorkerInfo,
     decision_arguments,
     outcome_arguments,
@@ -38,6 +37,7 @@ from tidegate.store.errors import OutOfMemoryError, ResponseError
 from tidegate.store.keyspace import Keyspace, encode
 from tidegate.store.line import Argument, Engine, Line
 from tidegate.store.script import Script, load
+from tidegate.store.snapshot import Snapshot, snapshot
 
 Role = Literal["producer", "worker", "beat", "tool"]
 T = TypeVar("T")
@@ -278,10 +278,10 @@ class Store:
             info = start.information(line)
             names = list(self.settings.queues)
             raw = self._call(line, "snapshot", *map(encode, names))
-            extra = [q for q in raw[11] if q.decode() not in set(map(encode, names))]
+            extra = [q for q in raw[-1] if q.decode() not in set(map(encode, names))]
             if extra:
                 raw = self._call(line, "snapshot", *map(encode, names), *extra)
-        return reply.snapshot(raw, self.settings, info, _memory(info))
+        return snapshot(raw, info, _memory(info))
 
     def job(self, operation_id: str, step: str = "") -> JobView | None:
         """An unfinished or dead job, whole; None if there is none of that name (any more)."""

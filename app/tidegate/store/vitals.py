@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tidegate.config import Settings
-from tidegate.store.call import Snapshot
+from tidegate.store.snapshot import Snapshot
 from tidegate.store.start import SCHEMA, information
 from tidegate.store.store import Store
 

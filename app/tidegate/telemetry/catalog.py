@@ -88,14 +88,16 @@ SCOPE = Label("scope", 1_000, "what a budget is for (the fleet, a task, a depend
 COMPONENT = Label("component", 8, "duties that one process of the fleet has at a time")
 FATE = Label("fate", 8, "what became of a fire")
 BLOCK = Label("reason", 8, "kinds of what a lane can wait for")
-REPLAY = Label("result", 8, "answers to a replay")
 VERSION = Label("version", 1, "the release of Tidegate")
 STATE = _closed(
     "state", "waiting", "limited", "delayed", "retry_waiting", "running", "failed", "awaiting_event"
 )
 FINISHED = _closed("state", *(state.name.lower() for state in State if state.finished))
 CAUSE = _closed("cause", "capacity", "limit")
-RESULT = _closed("result", "accepted", "duplicate", "conflict", "full", "closed")
+RESULT = _closed("result", "accepted", "duplicate", "conflict", "full", "closed", "held")
+REPLAY = _closed(
+    "result", "ok", "gone", "changed", "expired", "conflict", "closed", "held", "pressure", "full"
+)
 OUTCOME = _closed("outcome", *(kind.value for kind in OutcomeKind), "lost")
 REASON = _closed("reason", *(reason.value for reason in Reason if reason is not Reason.NONE))
 
@@ -112,20 +114,23 @@ CATALOG: tuple[Metric, ...] = (
     Metric("tidegate_queue_oldest_age_seconds", _G, Unit.SECONDS,
            "Age of the oldest waiting job since its attempt became eligible, by what it waits for: a worker"
            " (`capacity`), or a limit of its tenant or dependency (`limit`).", (QUEUE, CAUSE), _NOW,
-           "`capacity` covers every waiting job, whatever it waits for; `limit` has no series."),
+           "Looked for among the 64 oldest lanes of the queue."),
     Metric("tidegate_tenant_oldest_age_seconds", _G, Unit.SECONDS, "Age of the tenant's oldest waiting job.",
-           (QUEUE, TENANT)),
+           (QUEUE, TENANT),
+           _NOW, "Of the tenants among the 64 oldest lanes of the queue."),
     Metric("tidegate_queue_oldest_unfinished_seconds", _G, Unit.SECONDS,
            "Time since the first enqueue of the oldest job in any unfinished state.", (QUEUE,)),
     Metric("tidegate_queue_pressure", _G, Unit.LEVEL, "How full the queue is: 0 green, 1 yellow (70 %), 2 red (90 %).",
            (QUEUE,), _NOW),
-    Metric("tidegate_queue_paused", _G, Unit.TRUTH, "1 while somebody has paused the queue.", (QUEUE,)),
+    Metric("tidegate_queue_paused", _G, Unit.TRUTH, "1 while somebody has paused the queue.", (QUEUE,),
+           _NOW),
     Metric("tidegate_queue_slots_wanted", _G, Unit.SLOTS,
            "Slots that would be busy now if they existed, limits counted in: the number to scale by.", (QUEUE,)),
     Metric("tidegate_parked_lanes", _G, Unit.LANES, "Lanes that wait for something other than a worker.", (BLOCK,)),
     # what happens to jobs
     Metric("tidegate_enqueues_total", _C, Unit.JOBS, "Jobs offered by producers, by the store's verdict.",
-           (QUEUE, RESULT)),
+           (QUEUE, RESULT),
+           _NOW, "`accepted` counts replays too."),
     Metric("tidegate_claims_total", _C, Unit.JOBS, "Jobs handed to workers.", (QUEUE,)),
     Metric("tidegate_attempts_total", _C, Unit.EVENTS, "Attempts that ended, by how.", (TASK, OUTCOME)),
     Metric("tidegate_jobs_finished_total", _C, Unit.JOBS, "Jobs that reached a final state.", (QUEUE, TASK, FINISHED)),
@@ -133,8 +138,10 @@ CATALOG: tuple[Metric, ...] = (
            (QUEUE, CAUSE)),
     Metric("tidegate_run_seconds", _H, Unit.SECONDS, "Time from claim to the report of the attempt.", (TASK,)),
     # limits and resources
-    Metric("tidegate_resource_in_use", _G, Unit.SLOTS, "Attempts that run and hold the resource.", (RESOURCE,)),
-    Metric("tidegate_resource_limit", _G, Unit.SLOTS, "Attempts that may hold the resource at once.", (RESOURCE,)),
+    Metric("tidegate_resource_in_use", _G, Unit.SLOTS, "Attempts that run and hold the resource.", (RESOURCE,),
+           _NOW, "Of tenants that run or wait longest; other resources follow."),
+    Metric("tidegate_resource_limit", _G, Unit.SLOTS, "Attempts that may hold the resource at once.", (RESOURCE,),
+           _NOW, "Of tenants that run or wait longest and have a limit; other resources follow."),
     Metric("tidegate_bucket_tokens", _G, Unit.TOKENS, "Starts that the rate limit would allow now.", (RESOURCE,)),
     Metric("tidegate_resource_closed_seconds", _G, Unit.SECONDS, "Time until a closed resource opens; 0 if it is open.",
            (RESOURCE,)),
@@ -150,8 +157,10 @@ CATALOG: tuple[Metric, ...] = (
     Metric("tidegate_dead_letters", _G, Unit.JOBS, "Dead letters that nobody has replayed or discarded.",
            (QUEUE,), _NOW),
     Metric("tidegate_dead_letter_oldest_age_seconds", _G, Unit.SECONDS, "Age of the oldest dead letter.", (QUEUE,)),
-    Metric("tidegate_dead_letters_total", _C, Unit.JOBS, "Jobs that became dead letters.", (QUEUE, REASON)),
-    Metric("tidegate_replays_total", _C, Unit.JOBS, "Dead letters that somebody asked to replay.", (REPLAY,)),
+    Metric("tidegate_dead_letters_total", _C, Unit.JOBS, "Jobs that became dead letters.", (QUEUE, REASON),
+           _NOW),
+    Metric("tidegate_replays_total", _C, Unit.JOBS, "Dead letters that somebody asked to replay.", (REPLAY,),
+           _NOW),
     Metric("tidegate_reconciling", _G, Unit.JOBS, "Jobs whose effect is unknown and being asked for."),
     # leases and workers
     Metric("tidegate_leases_expired_total", _C, Unit.EVENTS, "Attempts whose worker fell silent for a whole lease.",

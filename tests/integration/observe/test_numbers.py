@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.harness.fixtures import OwnServer
 from tests.integration.observe.conftest import MakeRig, get, scrape, series
-from tests.lua.rig import LEASE, Rig
+from tests.lua.rig import LEASE, Rig, limit
 
 from tidegate import __version__
 from tidegate.domain.job import OutcomeKind, SettleWord
@@ -41,6 +41,10 @@ def test_known_series_are_there_from_the_first_scrape(url: str) -> None:
 
 def test_a_scrape_has_the_catalogues_metrics_and_labels_and_no_others(rig: Rig, url: str) -> None:
     rig.worker()
+    rig.limits(tenant=limit(conc=1))
+    rig.tick(1_000)
+    rig.put("runs", "waits")
+    rig.take(2)
     exported = {one.name: {label.name for label in one.labels} for one in CATALOG if one.exported}
     seen = {name: {label for label, _ in labels} for name, labels in scrape(url)}
     assert seen == exported

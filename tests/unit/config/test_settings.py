@@ -62,7 +62,6 @@ def test_what_the_release_does_not_act_on_is_said() -> None:
         "retry (line 50): checked, but this release does not act on this section yet",
         "schedules (line 55): checked, but this release does not act on this section yet",
         "dlq (line 73): checked, but this release does not act on this section yet",
-        "observability.top_tenants (line 79): checked, but this release does not act on it yet",
         "observability.log_format (line 80): checked, but this release does not act on it yet",
     )
 

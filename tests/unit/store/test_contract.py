@@ -150,6 +150,13 @@ def test_commands_that_free_something_work_under_full_memory(name: str) -> None:
     assert ("flags=" not in first) == (name in ("enqueue", "claim"))
 
 
+@pytest.mark.parametrize("name", [n for n in COMMANDS if "no-writes" in load(n).source.splitlines()[0]])
+def test_commands_that_only_read_include_nothing_that_writes(name: str) -> None:
+    """A server that came back is noticed by whoever changes something: a reader that tried would be refused."""
+    needed = script._needed((LUA / "commands" / f"{name}.lua").read_text(), [])
+    assert {"epoch", "book"} & set(needed) == set()
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_scripts_never_search_the_keyspace(path: Path) -> None:
     assert not re.search(r"'(KEYS|SCAN|HSCAN|SSCAN|ZSCAN|EVAL|SELECT|FLUSH\w+)'", path.read_text())

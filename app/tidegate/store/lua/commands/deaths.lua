@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- deaths: dead letters without their bodies, the oldest first, in pages: who looks for some of them looks here.
--- needs:   job
+-- needs:   record
 -- keys:    prefix
 -- args:    died not before (ms), how many of that instant to pass over, died before (ms), most
 -- edge:    none

@@ -59,6 +59,7 @@ for i = 4, #ARGV, 2 do
     words = words, body = ARGV[i + 1]}
   local refusal = earlier(a)
   if not refusal and math.floor(flags / 2) % 2 == 0 then refusal = lib.bound(a.q, a.t, #a.body + 900) end -- a continuation came in with its first step
+  if refusal then call('HINCRBY', P .. 'refused', a.q .. ' ' .. refusal[1], 1) end
   verdicts[#verdicts + 1] = table.concat(refusal or store(a, flags), ' ')
 end
 return lib.answer({'verdicts', table.concat(verdicts, '\n')})

@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- failures: failed attempts that wait for a decision, the oldest first.
--- needs:   job
+-- needs:   record
 -- keys:    prefix
 -- args:    most
 -- edge:    none

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- untold: dead jobs whose results still have to be written by a worker, the oldest first; those named are told now.
--- needs:   job
+-- needs:   record
 -- keys:    prefix
 -- args:    most, job*
 -- edge:    none
