@@ -22,6 +22,7 @@ COMMANDS = {
     "enqueue": "tidegate.cli.enqueue:enqueue",
     "exporter": "tidegate.cli.exporter:exporter",
     "status": "tidegate.cli.status:status",
+    "top": "tidegate.cli.top:top",
     "up": "tidegate.cli.up:up",
     "worker": "tidegate.cli.worker:worker",
 }

@@ -70,6 +70,11 @@ def as_dict(found: Snapshot) -> dict[str, Any]:
                 "retry_waiting": queue.retry_waiting,
                 "dead": queue.dead,
                 "oldest_age": queue.oldest_age_ms / 1000,
+                "oldest_age_by_cause": {
+                    "capacity": queue.capacity_age_ms / 1000,
+                    "limit": queue.limit_age_ms / 1000,
+                },
+                "paused": queue.paused,
                 "pressure": queue.pressure.value,
             }
             for name, queue in sorted(found.queues.items())
@@ -93,6 +98,8 @@ def as_dict(found: Snapshot) -> dict[str, Any]:
             "memory_used": found.memory_used,
             "memory_max": found.memory_max or None,
         },
+        "tenants": [{"name": one.name, "running": one.running, "limit": one.limit} for one in found.tenants],
+        "beat_silent": found.beat_silent_s,
         "stale_reports": found.stale_reports,
         "leases_expired": found.leases_expired,
     }
