@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from typing import Any
 
 from tidegate.config import Settings
 from tidegate.domain.finalize import STEP, TASK
-from tidegate.domain.header import HEADER, JobHeader
+from tidegate.domain.header import JobHeader
 from tidegate.domain.job import NewJob
 from tidegate.domain.verdict import Accepted, Duplicate
 from tidegate.store import DeadJob, Store
+from tidegate.transport.message import task_message
 from tidegate.transport.publish import new_job
 
 #: jobs of one round
@@ -55,21 +55,12 @@ def order(settings: Settings, dead: DeadJob) -> NewJob:
         tenant=dead.tenant, operation_id=dead.operation_id, step=step, continuation=True, known=True
     )
     task_id = str(uuid.uuid5(uuid.NAMESPACE_OID, json.dumps([settings.fleet.name, dead.operation_id, step])))
-    message: dict[str, Any] = {
-        "body": json.dumps([[dead.operation_id, dead.step, dead.generation], {}, _NOTHING]),
-        "content-type": "application/x-tidegate+json",
-        "content-encoding": "utf-8",
-        "headers": {
-            "task": TASK,
-            "id": task_id,
-            "root_id": task_id,
-            "ignore_result": True,
-            "argsrepr": repr((dead.operation_id, dead.step, dead.generation)),
-            HEADER: header.as_dict(),
-        },
-        "properties": {"correlation_id": task_id},
-    }
+    message = task_message(
+        TASK,
+        (dead.operation_id, dead.step, dead.generation),
+        {},
+        task_id=task_id,
+        header=header,
+        ignore_result=True,
+    )
     return new_job(settings, queue, message, time.time_ns() // 1_000_000)
-
-
-_NOTHING = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}

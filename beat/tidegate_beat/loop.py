@@ -16,11 +16,16 @@ BACKOFF = (0.5, 5.0)
 
 
 class Loop:
-    """Calls `step` every `period` seconds, and again at once while it says that there is more."""
+    """Calls `step` every `period` seconds, and again at once while it says that there is more.
 
-    def __init__(self, name: str, step: Callable[[], bool], period: float) -> None:
+    rest: seconds to sleep after a step, for a duty that knows when it has something to do; else it follows the period.
+    """
+
+    def __init__(
+        self, name: str, step: Callable[[], bool], period: float, rest: Callable[[], float] | None = None
+    ) -> None:
         self.name = name
-        self._step, self._period = step, period
+        self._step, self._period, self._rest = step, period, rest
         self._stop = threading.Event()
         self._failed = 0
         self._thread = threading.Thread(target=self._run, name=f"tidegate-{name}", daemon=True)
@@ -42,7 +47,8 @@ class Loop:
                 least, most = BACKOFF
                 self._stop.wait(min(most, least * 2 ** (self._failed - 1)))
             elif not more:
-                self._stop.wait(max(0.0, self._period - (time.monotonic() - begin)))
+                period = max(0.0, self._period - (time.monotonic() - begin))
+                self._stop.wait(min(period, self._rest()) if self._rest else period)
 
     def _once(self) -> bool:
         try:

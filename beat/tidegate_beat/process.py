@@ -1,4 +1,4 @@
-"""The beat process: the authority and the house-keeping in one. Any number of them may run; no claim needs one."""
+"""The beat process: schedules, the authority and the house-keeping. Any number may run; no claim needs one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import logging
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tidegate.config import Settings, load
@@ -14,21 +14,25 @@ from tidegate.domain.backoff import RetryPolicy
 from tidegate.embedded.endpoint import broker_url
 from tidegate.retry import Authority, retry_policy
 from tidegate.store import Store
+from tidegate_beat.emitter import Emitter
 from tidegate_beat.finalizer import Finalizer
 from tidegate_beat.loop import Loop
+from tidegate_beat.registry import Schedule, schedules
 
 log = logging.getLogger(__name__)
 
 #: seconds between two rounds of each duty
-AUTHORITY, HOUSE = 0.5, 1.0
+AUTHORITY, HOUSE, EMITTER = 0.5, 1.0, 1.0
 #: leases and due jobs of one step of the house
 LEASES, DUE = 100, 100
 
 
-def duties(store: Store, settings: Settings) -> tuple[Loop, ...]:
-    """Everything that beat does, each as a loop of its own."""
+def duties(store: Store, settings: Settings, known: Mapping[str, Schedule]) -> tuple[Loop, ...]:
+    """Everything that beat does, each as a loop of its own. known: the schedules of the settings."""
     authority, finalizer = Authority(store, policies(settings)), Finalizer(store, settings)
+    emitter = Emitter(store, settings, known)
     return (
+        Loop("emitter", emitter.step, EMITTER, emitter.rest),
         Loop("authority", lambda: authority.step().more, AUTHORITY),
         Loop("reaper", lambda: _reap(store), HOUSE),
         Loop("finalizer", finalizer.step, AUTHORITY),
@@ -56,11 +60,14 @@ def _reap(store: Store) -> bool:
 def run(config: Path | None, ready: Callable[[Sequence[Loop]], None] = lambda loops: None) -> None:
     """Until SIGTERM or Ctrl-C. Raises ConfigError, StoreUnavailable, StoreRefused before anything runs."""
     settings = load(config)
+    known = schedules(settings)
+    for warning in settings.warnings:
+        log.warning("%s", warning)
     store = Store.open(settings, "beat", url=broker_url(settings))
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    loops = duties(store, settings)
+    loops = duties(store, settings, known)
     for loop in loops:
         loop.start()
     log.info("beat runs: %s", ", ".join(loop.name for loop in loops))

@@ -20,7 +20,7 @@ _KINDS = {kind.pattern.removesuffix("*"): kind for kind in KEYS}
 
 def complaints(dump: Dump) -> list[str]:
     """Everything that is wrong; empty for a sound fleet."""
-    checks = (keys, counters, index, places, instants, leases, turns, wakes)
+    checks = (keys, counters, index, places, instants, leases, turns, wakes, schedules)
     return [line for check in checks for line in check(dump)]
 
 
@@ -197,3 +197,23 @@ def wakes(dump: Dump) -> Iterator[str]:
     stored = {r: v for r, v in dump.below("wq").items() if r.partition(":")[0] not in ("tenant", "queue")}
     yield from differs("wq", stored, dict(queues))
     yield from differs("blocked", dump.get("blocked", set()), set(dump.below("wq")))
+
+
+def schedules(dump: Dump) -> Iterator[str]:
+    """Marks belong to a schedule, none is at or below its watermark, and what they stand for was counted."""
+    counted: Counter[str] = Counter()
+    for field, number in dump.get("fates", {}).items():
+        counted[field.partition(" ")[0]] += int(number)
+    known = {name: list(map(int, text.split(" ")[:4])) for name, text in dump.get("sched", {}).items()}
+    for name, marks in dump.below("fires").items():
+        if name not in known:
+            yield f"fires:{name} belongs to no schedule"
+            continue
+        cursor, watermark, *_ = known[name]
+        if watermark > cursor:
+            yield f"schedule {name}: watermark {watermark} beyond its cursor {cursor}"
+        yield from (
+            f"mark {mark!r} of {name} at its watermark" for mark, at in marks.items() if at <= watermark
+        )
+        if counted[name] < sum(int(mark.split(" ")[2]) for mark in marks):
+            yield f"schedule {name}: {counted[name]} fires counted, fewer than its marks say"

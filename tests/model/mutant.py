@@ -136,6 +136,18 @@ RARE = [
         "  call('UNLINK'",
         "test_replay:test_a_dead_letter_waits_again_with_all_its_attempts_before_it",
     ),
+    Mutant(
+        "stale cursor taken",
+        "or lib.int(s.cursor) ~= ARGV[6]",
+        "",
+        "test_fire:test_of_two_who_planned_the_same_one_is_late",
+    ),
+    Mutant(
+        "mark not looked at",
+        "fate == 'emitted' and lib.fired(name, time)",
+        "false",
+        "test_fire:test_a_clock_that_was_far_ahead_silences_no_schedule_and_fires_nothing_twice",
+    ),
 ]
 
 #: only a server that comes back can show these

@@ -90,7 +90,8 @@ _HUNT = hypothesis_settings(
 def broken(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Mutant:
     """The store runs with one rule broken."""
     mutant: Mutant = request.param
-    monkeypatch.setattr("tidegate.store.store.load", mutant.load)
+    for module in ("store", "timetable"):
+        monkeypatch.setattr(f"tidegate.store.{module}.load", mutant.load)
     return mutant
 
 

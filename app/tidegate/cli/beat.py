@@ -21,7 +21,7 @@ from tidegate.cli.option import config_option
     show_default=True,
 )
 def beat(config_file: Path | None, loglevel: str) -> None:
-    """Run the authority, the reaper and the promoter until told to stop. Any number may run at once."""
+    """Start what schedules have due, decide about failed attempts, judge leases. Any number may run at once."""
     arguments = [sys.executable, "-m", "tidegate_beat", "--loglevel", loglevel.lower()]
     if config_file is not None:
         arguments += ["--config", str(config_file)]

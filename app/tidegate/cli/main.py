@@ -21,6 +21,7 @@ COMMANDS = {
     "doctor": "tidegate.cli.doctor:doctor",
     "enqueue": "tidegate.cli.enqueue:enqueue",
     "exporter": "tidegate.cli.exporter:exporter",
+    "schedules": "tidegate.cli.schedules:schedules",
     "status": "tidegate.cli.status:status",
     "top": "tidegate.cli.top:top",
     "up": "tidegate.cli.up:up",

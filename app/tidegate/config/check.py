@@ -34,6 +34,22 @@ def check(settings: Settings, reading: Reading) -> None:
             reading.fault(path, f'expected exactly one of "cron", "every" or "at", got {got}')
         if schedule.task is None and (*path, "task") not in reading.wrong:
             reading.fault(path, 'the key "task" is missing')
+        if schedule.queue is not None:
+            _declared(schedule.queue, (*path, "queue"), settings, reading)
+
+    _overlap(settings, reading)
+
+
+def _overlap(settings: Settings, reading: Reading) -> None:
+    """The default is not acted on yet, and a key that nobody wrote has no warning of its own."""
+    silent = [name for name in settings.schedules if ("schedules", name, "overlap") not in reading.given]
+    if silent:
+        more = f" and {len(silent) - 1} more" if len(silent) > 1 else ""
+        reading.warn(
+            ("schedules", silent[0]),
+            f"overlap is not acted on yet: its fires{more} start beside an unfinished last run; "
+            'overlap = "allow" says that you know',
+        )
 
 
 def _broker(settings: Settings, reading: Reading) -> None:

@@ -1,6 +1,6 @@
 """How a settings class declares its keys: kind, default, meaning, and whether this release acts on the key.
 
-The dataclasses in `model`, `task` and `later` are the only list of keys; reading, writing, the environment, the JSON
+The dataclasses in `model` and what it imports are the only list of keys; reading, writing, the environment, the JSON
 Schema and docs/settings.md are derived from them.
 """
 

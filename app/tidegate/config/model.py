@@ -24,8 +24,8 @@ from tidegate.config.later import (
     DlqSettings,
     ObservabilitySettings,
     RetrySettings,
-    ScheduleSettings,
 )
+from tidegate.config.schedule import ScheduleSettings
 from tidegate.config.sections import Sections
 from tidegate.config.task import TaskSettings
 from tidegate.config.writer import as_mapping
@@ -56,7 +56,7 @@ class Settings:
     )
     tasks: Sections[TaskSettings] = named(TaskSettings, "Per task name; the file wins over the decorator.")
     retry: RetrySettings = record(RetrySettings, "Retries of the whole fleet.", later=True)
-    schedules: Sections[ScheduleSettings] = named(ScheduleSettings, "What beat starts.", later=True)
+    schedules: Sections[ScheduleSettings] = named(ScheduleSettings, "What beat starts.")
     dlq: DlqSettings = record(DlqSettings, "Dead letters.", later=True)
     observability: ObservabilitySettings = record(ObservabilitySettings, "Metrics and logs.")
     source: Path | None = field(

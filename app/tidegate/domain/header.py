@@ -34,6 +34,8 @@ class JobHeader:
     cost: Mapping[str, int] | None = None  #: carried for the budgets of a later release
     continuation: bool = False  #: next step of an admitted canvas: no bound refuses it
     known: bool = False  #: the caller chose operation_id: look for an earlier job of that name
+    schedule: str = ""  #: whose fire the job is
+    logical_fire_time: str = ""  #: planned instant of the fire, RFC 9557; only if the schedule passes it
 
     def as_dict(self) -> dict[str, Any]:
         """Only what is said; JSON-able."""
@@ -78,7 +80,19 @@ class WrittenHeader(dict[str, Any]):
 
 _NAMES = tuple(field.name for field in fields(JobHeader))
 _TYPES: dict[str, type] = {
-    **dict.fromkeys(("tenant", "operation_id", "step", "priority", "key", "effect"), str),
+    **dict.fromkeys(
+        (
+            "tenant",
+            "operation_id",
+            "step",
+            "priority",
+            "key",
+            "effect",
+            "schedule",
+            "logical_fire_time",
+        ),
+        str,
+    ),
     **dict.fromkeys(("deadline", "queue_timeout", "attempt_timeout"), int),
     **dict.fromkeys(("continuation", "known"), bool),
     "resources": list,

@@ -72,6 +72,15 @@ def operation_task_id(fleet: str, operation_id: str) -> str:
     return derived(fleet, "operation", operation_id)
 
 
+def fire_operation_id(fleet: str, schedule_id: str, logical_time: str) -> str:
+    """The operation of a fire (DESIGN §1): the same from every emitter, and from a store that was built again.
+
+    logical_time: in UTC with milliseconds (`domain.fire.utc_text`), so that neither the zone in which a schedule is
+    written nor a new edition of the zones gives one fire two names.
+    """
+    return derived(fleet, "fire", schedule_id, logical_time)
+
+
 def group_operation_id(fleet: str, group_id: str) -> str:
     """The operation that all members of a group or chord share which was published outside any operation."""
     return derived(fleet, "group", group_id)

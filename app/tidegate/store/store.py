@@ -44,7 +44,7 @@ T = TypeVar("T")
 _PIPELINE = 8  # enqueue scripts in flight at once
 
 #: the server itself refuses to take more
-_NO_MEMORY = Full("store", 0, 0, 1.0)
+NO_MEMORY = Full("store", 0, 0, 1.0)
 
 
 class Store:
@@ -129,7 +129,7 @@ class Store:
         """What most producers do most of the time. None: held by a hold."""
         (answer,) = self._run([(load("enqueue"), record.enqueue_arguments(job))], timeout)
         if isinstance(answer, OutOfMemoryError):
-            return _NO_MEMORY
+            return NO_MEMORY
         verdict = reply.verdict(job, reply.verdicts(answer, self.target.shown)[0])
         return None if isinstance(verdict, reply.Held) else verdict
 
@@ -147,7 +147,7 @@ class Store:
             answers = self._run(calls, max(0.0, deadline - time.monotonic()))
             for chunk, answer in zip(now, answers, strict=True):
                 if isinstance(answer, OutOfMemoryError):
-                    found.update(dict.fromkeys(chunk, _NO_MEMORY))
+                    found.update(dict.fromkeys(chunk, NO_MEMORY))
                     continue
                 for i, text in zip(chunk, reply.verdicts(answer, self.target.shown), strict=True):
                     verdict = reply.verdict(jobs[i], text)

@@ -47,7 +47,7 @@ _CONTENT_TYPES = frozenset(
     {"application/x-tidegate+json", "application/json", "text/plain", "application/data"}
 )
 #: what is kept of our header in the stored message; the rest lives in the record
-_KEPT = ("cost",)
+_KEPT = ("cost", "schedule", "logical_fire_time")
 
 #: properties that say again what the record or the headers say
 _NOT_STORED = ("expiration", "argsrepr", "kwargsrepr")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from celery import current_app
 
@@ -30,6 +31,8 @@ class CurrentJob:
     effect: Effect
     deadline: datetime | None  #: of the whole operation, in UTC
     ends: datetime | None  #: when this attempt is killed: its timeout or the deadline, whichever comes first
+    schedule: str  #: the schedule whose fire began the operation; "" for any other
+    logical_fire_time: datetime | None  #: of that fire, in the schedule's zone; only with `pass_fire_time`
 
     def remaining(self) -> float:
         """Seconds until this attempt is killed; infinity if nothing kills it, 0 if its time is over."""
@@ -55,7 +58,17 @@ def current_job() -> CurrentJob:
         effect=Effect(header.get("effect", Effect.IDEMPOTENT.value)),
         deadline=_instant(header.get("deadline")),
         ends=_instant(header.get("ends")),
+        schedule=header.get("schedule", ""),
+        logical_fire_time=_fire_time(header.get("logical_fire_time")),
     )
+
+
+def _fire_time(text: Any) -> datetime | None:
+    """From RFC 9557: the offset says the instant, the zone in brackets how it is written."""
+    if not isinstance(text, str) or not text:
+        return None
+    instant, _, zone = text.partition("[")
+    return datetime.fromisoformat(instant).astimezone(ZoneInfo(zone.rstrip("]")))
 
 
 def _instant(milliseconds: Any) -> datetime | None:

@@ -1,7 +1,7 @@
 """Whose job is it? One answer per message, from everything that may say so. Pure: time and chance are arguments.
 
 Sources, first one wins: the call itself (option or header), `tidegate.context(...)`, the running task that publishes
-(tenant, operation and deadline are inherited, an idempotency key never is), the default tenant.
+(tenant, operation, deadline and the fire it began with are inherited, an idempotency key never is), the default tenant.
 
 A publish from inside a running task is the *continuation* of an admitted canvas if the running task carries its id
 (next step of a chain, callback, chord body) or if it replaces the task; the store never refuses those and knows them
@@ -47,7 +47,8 @@ def identify(
     lone = group is None and not canvas.is_canvas(embed)
     operation_id, own = _operation(fleet, call, around, parent, group) or (uuid7(now_ms, chance), True)
     deadline = call.deadline or around.deadline or 0
-    if operation_id == parent.get("operation_id") and (older := parent.get("deadline")):
+    same: Mapping[str, Any] = parent if operation_id == parent.get("operation_id") else {}
+    if older := same.get("deadline"):
         deadline = min(deadline or older, older)
     queue_timeout = call.queue_timeout or around.queue_timeout
     if queue_timeout is None and not headers.get("expires"):
@@ -67,6 +68,8 @@ def identify(
         cost=call.cost,
         continuation=running is not None and _continues(running, task_id, nesting),
         known=call.operation_id is not None,
+        schedule=same.get("schedule", ""),
+        logical_fire_time=same.get("logical_fire_time", ""),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tidegate.config.later import CronSeconds
+from tidegate.config.schedule import CronSeconds
 from tidegate_beat.semantics import field as fields
 from tidegate_beat.semantics.day import DayRule
 from tidegate_beat.semantics.error import InvalidSchedule, shown

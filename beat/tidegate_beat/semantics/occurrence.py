@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from tidegate.config.later import DstFold, DstGap
+from tidegate.config.schedule import DstFold, DstGap
 from tidegate_beat.semantics.expression import Expression
 from tidegate_beat.semantics.fire import FireTime, Note, utc
 from tidegate_beat.semantics.sequence import FireSequence

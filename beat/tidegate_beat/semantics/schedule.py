@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.config.later import ScheduleSettings
+from tidegate.config.schedule import ScheduleSettings
 from tidegate_beat.semantics.error import InvalidSchedule
 from tidegate_beat.semantics.expression import parse
 from tidegate_beat.semantics.fire import instant

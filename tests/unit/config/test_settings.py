@@ -20,6 +20,7 @@ from tidegate.config import (
     TaskSettings,
     TenantSettings,
     TimeoutSettings,
+    inspect,
     load,
 )
 from tidegate.domain.job import Effect
@@ -60,10 +61,36 @@ def test_what_the_release_does_not_act_on_is_said() -> None:
         'tasks."reports.fetch".retry.retry_on (line 45): checked, but this release does not act on it yet',
         'tasks."reports.fetch".client_retries (line 48): checked, but this release does not act on it yet',
         "retry (line 50): checked, but this release does not act on this section yet",
-        "schedules (line 55): checked, but this release does not act on this section yet",
+        "schedules.daily-report.calendar (line 61): checked, but this release does not act on it yet",
+        "schedules.daily-report.catch_up_rate (line 67): checked, but this release does not act on it yet",
+        "schedules.daily-report.overlap (line 68): checked, but this release does not act on it yet",
         "dlq (line 73): checked, but this release does not act on this section yet",
         "observability.log_format (line 80): checked, but this release does not act on it yet",
     )
+
+
+SCHEDULE = """
+[schedules.{name}]
+task = "t"
+every = "1m"
+{more}
+"""
+
+
+def test_a_default_that_is_not_acted_on_is_said_once(tmp_path: Path) -> None:
+    silent = "".join(SCHEDULE.format(name=f"s{n}", more="") for n in range(3))
+    (warning,) = load(write(tmp_path, silent), {}).warnings
+    assert "schedules.s0" in warning
+    assert "its fires and 2 more start beside an unfinished last run" in warning
+    said = SCHEDULE.format(name="s", more='overlap = "allow"\nspread = "0s"')
+    assert load(write(tmp_path, said), {}).warnings == ()
+
+
+def test_a_schedule_names_a_declared_queue(tmp_path: Path) -> None:
+    wrong = SCHEDULE.format(name="s", more='overlap = "allow"\nqueue = "defalt"')
+    report = inspect(write(tmp_path, wrong), {})
+    (fault,) = report.faults
+    assert (fault.where, fault.line, fault.hint) == ("schedules.s.queue", 6, '"default"')
 
 
 def test_no_file_is_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tidegate.config.later import DstFold, DstGap
+from tidegate.config.schedule import DstFold, DstGap
 from tidegate_beat.semantics import Cron, InvalidSchedule, Zone, parse
 
 CASES: list[dict[str, Any]] = json.loads(

@@ -8,7 +8,7 @@ from time import perf_counter
 
 import pytest
 
-from tidegate.config.later import CronSeconds
+from tidegate.config.schedule import CronSeconds
 from tidegate.domain.errors import TidegateError
 from tidegate_beat.semantics import Cron, InvalidSchedule, Zone, parse
 

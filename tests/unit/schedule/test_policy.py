@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tidegate.config.later import CronSeconds, DstFold, DstGap
+from tidegate.config.schedule import CronSeconds, DstFold, DstGap
 from tidegate_beat.semantics import Cron, Note, Zone, parse
 
 NEW_YORK = "America/New_York"

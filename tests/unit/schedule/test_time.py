@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.config.later import CronSeconds, DstGap, ScheduleSettings
+from tidegate.config.schedule import CronSeconds, DstGap, ScheduleSettings
 from tidegate_beat.semantics import At, Every, FireTime, InvalidSchedule, Zone, instant, times
 
 SHANGHAI = Zone.named("Asia/Shanghai")

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.schedule.walker import ZONES, Drawn, changes, draw, walk
 
-from tidegate.config.later import CronSeconds, DstFold, DstGap
+from tidegate.config.schedule import CronSeconds, DstFold, DstGap
 from tidegate_beat.semantics import Cron, FireTime, InvalidSchedule, Zone, parse
 from tidegate_beat.semantics.expression import Expression
 from tidegate_beat.semantics.wall import Walls, walls

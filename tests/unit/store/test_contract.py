@@ -93,7 +93,10 @@ def test_each_edge_is_named_by_the_command_that_walks_it() -> None:
         for edge in each.edges:
             owners[edge].append(name)
     shared = {edge: names for edge, names in owners.items() if len(names) > 1 and edge != "none"}
-    assert shared == {_edge(State.RUNNING, Event.RELEASE, State.WAITING): ["release", "settle"]}
+    assert shared == {
+        _edge(State.RUNNING, Event.RELEASE, State.WAITING): ["release", "settle"],
+        _edge(None, Event.ENQUEUE, State.WAITING): ["enqueue", "fire"],  # both by lib/intake.lua
+    }
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -109,12 +112,12 @@ def outer_words(replies: str) -> set[str]:
     """The words that stand outside of all brackets."""
     while (flat := re.sub(r"\([^()]*\)", "", replies)) != replies:
         replies = flat
-    return set(re.findall(r"[a-z]+", flat))
+    return set(re.findall(r"[a-z_]+", flat))
 
 
 def test_inner_words_of_a_verdict_are_the_words_of_the_code() -> None:
     text = header("enqueue")["replies"]
-    code = body("enqueue") + (LUA / "lib" / "pressure.lua").read_text()
+    code = "".join((LUA / "lib" / f"{name}.lua").read_text() for name in ("intake", "pressure"))
     for word in VERDICTS:
         assert re.search(rf"\b{word}\b", text)
         assert f"{{'{word}'" in code
@@ -147,7 +150,7 @@ def test_kinds_of_outcomes_are_known_to_the_scripts() -> None:
 def test_commands_that_free_something_work_under_full_memory(name: str) -> None:
     """What may be refused is what takes something in; anything else would make a full store a trap."""
     first = load(name).source.splitlines()[0]
-    assert ("flags=" not in first) == (name in ("enqueue", "claim"))
+    assert ("flags=" not in first) == (name in ("enqueue", "claim", "fire"))
 
 
 @pytest.mark.parametrize("name", [n for n in COMMANDS if "no-writes" in load(n).source.splitlines()[0]])
