@@ -27,9 +27,8 @@ $(READY): requirements/lock.txt pyproject.toml
 up: setup ## run a worker, beat and exporter with the tidegate.toml here; without one, with the defaults
 	$(BIN)/tidegate up
 
-demo: ## there is none in this release; says what works today
-	@echo "There is no demo yet. What works today stands under 'Try it' in README.md; 'make up' runs a fleet." >&2
-	@exit 1
+demo: setup ## a fleet under load for half a minute, on a server of its own; says what happened
+	$(BIN)/tidegate demo
 
 test: setup ## the tests of a few minutes
 	$(PYTEST) -n 2 -m "not slow and not redis and not faults and not bench and not long"

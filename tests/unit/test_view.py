@@ -24,7 +24,7 @@ def text(**changes: object) -> str:
 
 def test_a_queue_in_a_line() -> None:
     row = next(line for line in lines(replace(ALIVE, queues={"mail": BUSY})) if line.startswith("mail"))
-    assert row.split() == ["mail", "█" * 15 + "░" * 5, "75/100", "60", "4", "3", "2", "1.5", "s", "60.0", "s"]
+    assert row.split() == ["mail", "█" * 9 + "░" * 3, "75/100", "60", "4", "3", "2", "1.5", "s", "60.0", "s"]
 
 
 def test_tenants_with_what_they_may_run() -> None:

@@ -17,6 +17,7 @@ from tidegate.domain.errors import TidegateError
 COMMANDS = {
     "beat": "tidegate.cli.beat:beat",
     "config": "tidegate.cli.config:config",
+    "demo": "tidegate.cli.demo:demo",
     "dlq": "tidegate.cli.dlq:dlq",
     "doctor": "tidegate.cli.doctor:doctor",
     "enqueue": "tidegate.cli.enqueue:enqueue",

@@ -11,9 +11,10 @@ from rich.text import Text
 from tidegate.domain.job import Pressure
 from tidegate.store import QueueCounts, Snapshot, TenantNow
 
-_BAR = 20
+_BAR = 12
 _COLOURS = {Pressure.GREEN: "green", Pressure.YELLOW: "yellow", Pressure.RED: "red"}
-_HEADS = ("unfinished", "waiting", "running", "retrying", "dead", "waits for a worker", "at a limit")
+#: the ages: of the oldest job that waits for a worker, and of the oldest at a limit of its tenant or another resource
+_HEADS = ("depth", "waiting", "running", "retries", "dead", "oldest", "at limit")
 #: tenants that are drawn, and seconds after which a silent beat is said to be gone
 _TENANTS, _BEAT = 12, 5.0
 
@@ -22,7 +23,7 @@ def render(now: Snapshot) -> RenderableType:
     """Queues, tenants and who works for them."""
     queues = Table(box=None, pad_edge=False)
     for name in ("queue", "pressure"):
-        queues.add_column(name)
+        queues.add_column(name, no_wrap=True)
     for name in _HEADS:
         queues.add_column(name, justify="right")
     for name, queue in sorted(now.queues.items()):
