@@ -143,3 +143,12 @@ def test_a_beat_is_heard_of_when_it_judges_leases(rig: Rig) -> None:
     rig.store.reap()
     rig.tick(2_500)
     assert rig.store.snapshot().beat_silent_s == 2.5
+
+
+def test_fires_by_fate_and_how_late_the_latest_was(rig: Rig) -> None:
+    key = rig.store.key_prefix
+    rig.client.hset(f"{key}fates", mapping={"daily%20report emitted": 3, "daily%20report missed": 1})
+    rig.client.hset(f"{key}meta", "fire_lag", 1_200)
+    now = rig.store.snapshot()
+    assert now.fires == {("daily report", "emitted"): 3, ("daily report", "missed"): 1}
+    assert now.fire_lag_ms == 1_200

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 
 from tidegate.domain.job import Pressure
@@ -41,16 +41,21 @@ def merged(parts: Sequence[QueueCounts]) -> QueueCounts:
     )
 
 
-def by_queue(
+def counts(
     found: Mapping[tuple[str, str], int], shown: Collection[str], words: Sequence[str]
 ) -> dict[tuple[str, ...], float]:
-    """Counts by (queue, word), with 0 where there is none; those of queues without a series are in `other`."""
-    counts: dict[tuple[str, ...], float] = {(name, word): 0 for name in shown for word in words}
+    """Counts by (name, word), with 0 where there is none; those of names without a series are in `other`."""
+    sums: dict[tuple[str, ...], float] = {(name, word): 0 for name in shown for word in words}
     for (name, word), number in found.items():
         if word in words:
             key = (name if name in shown else OTHER, word)
-            counts[key] = counts.get(key, 0) + number
-    return counts
+            sums[key] = sums.get(key, 0) + number
+    return sums
+
+
+def names(found: Iterable[str], most: int) -> tuple[str, ...]:
+    """The first of them, each once; one place is kept for `other`."""
+    return tuple(dict.fromkeys(found))[: most - 1]
 
 
 def tenants(

@@ -14,7 +14,19 @@ from tidegate.config import Settings
 from tidegate.domain.errors import StoreRefused, StoreUnavailable
 from tidegate.observe import bound
 from tidegate.store import QueueCounts, Snapshot, Store
-from tidegate.telemetry.catalog import CATALOG, QUEUE, REASON, REPLAY, RESOURCE, RESULT, WORKER, Kind, metric
+from tidegate.telemetry.catalog import (
+    CATALOG,
+    FATE,
+    QUEUE,
+    REASON,
+    REPLAY,
+    RESOURCE,
+    RESULT,
+    SCHEDULE,
+    WORKER,
+    Kind,
+    metric,
+)
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +52,7 @@ class FleetCollector(Collector):
         yield family("tidegate_store_up", {(): float(found is not None)})
         if found is not None:
             top = self._settings.observability.top_tenants
-            yield from families(found, self._settings.queues, top)
+            yield from families(found, self._settings.queues, self._settings.schedules, top)
 
     def look(self) -> Snapshot | None:
         """The snapshot; None if the store cannot be read, which is logged when it begins and when it ends."""
@@ -57,10 +69,12 @@ class FleetCollector(Collector):
         return found
 
 
-def families(found: Snapshot, declared: Collection[str], top: int) -> Iterator[Family]:
+def families(
+    found: Snapshot, declared: Collection[str], schedules: Collection[str], top: int
+) -> Iterator[Family]:
     """What a snapshot tells, by the catalogue's names. Pure.
 
-    declared: queues that never lose their series; top: tenants that have one of their own.
+    declared, schedules: queues and schedules that never lose their series; top: tenants that have one of their own.
     """
     queues = bound.queues(found.queues, declared, QUEUE.most)
     yield family("tidegate_queue_depth", dict(_states(queues)))
@@ -75,15 +89,18 @@ def families(found: Snapshot, declared: Collection[str], top: int) -> Iterator[F
     )
     yield family("tidegate_queue_paused", {(name,): one.paused for name, one in queues.items()})
     offers: dict[tuple[str, ...], float] = {(name, "accepted"): one.taken for name, one in queues.items()}
-    yield family("tidegate_enqueues_total", offers | bound.by_queue(found.refused, queues, RESULT.values[1:]))
+    yield family("tidegate_enqueues_total", offers | bound.counts(found.refused, queues, RESULT.values[1:]))
     yield from _tenants(found, queues, top)
     yield family(
         "tidegate_queue_pressure",
         {(name,): bound.LEVELS.index(one.pressure) for name, one in queues.items()},
     )
     yield family("tidegate_dead_letters", {(name,): one.dead for name, one in queues.items()})
-    yield family("tidegate_dead_letters_total", bound.by_queue(found.died, queues, REASON.values))
+    yield family("tidegate_dead_letters_total", bound.counts(found.died, queues, REASON.values))
     yield family("tidegate_replays_total", {(word,): found.replays.get(word, 0) for word in REPLAY.values})
+    shown_schedules = bound.names([*schedules, *(name for name, _ in found.fires)], SCHEDULE.most)
+    yield family("tidegate_fires_total", bound.counts(found.fires, shown_schedules, FATE.values))
+    yield family("tidegate_fire_lag_seconds", {(): found.fire_lag_ms / 1000})
     yield family("tidegate_leases_expired_total", {(): found.leases_expired})
     yield family("tidegate_stale_reports_total", {(): found.stale_reports})
     alive = bound.workers(found.workers, WORKER.most)

@@ -57,6 +57,7 @@ class Snapshot:
     tenant) → age of its oldest waiting job, for the tenants of the oldest lanes. died: (queue, reason) → deaths.
     refused: (queue, answer) → jobs not accepted; replays: answer → dead letters.
     beat_ms: when a beat process was last heard of.
+    fires: (schedule, fate) → fires; fire_lag_ms: how late the latest one was.
     """
 
     now_ms: int
@@ -78,6 +79,8 @@ class Snapshot:
     died: Mapping[tuple[str, str], int] = field(default_factory=dict)
     refused: Mapping[tuple[str, str], int] = field(default_factory=dict)
     replays: Mapping[str, int] = field(default_factory=dict)
+    fires: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    fire_lag_ms: int = 0
 
     @property
     def beat_silent_s(self) -> float | None:
@@ -88,8 +91,8 @@ class Snapshot:
 def snapshot(raw: Sequence[Any], info: Mapping[str, str], memory: tuple[int, int]) -> Snapshot:
     """Reply of snapshot, with what INFO says about the server."""
     name = "Valkey" if "valkey_version" in info else "Redis"
-    (_, now, epoch, held, resets, stale, expired, beat, workers, failed, dead, died, refused, replays, queues,
-     tenants, ages, _names) = raw  # fmt: skip
+    (_, now, epoch, held, resets, stale, expired, beat, workers, failed, dead, died, refused, replays, fates, lag,
+     queues, tenants, ages, _names) = raw  # fmt: skip
     now_ms = int(now)
     return Snapshot(
         now_ms=now_ms,
@@ -110,6 +113,8 @@ def snapshot(raw: Sequence[Any], info: Mapping[str, str], memory: tuple[int, int
         tenant_ages={(_text(q), _text(t)): max(0, now_ms - int(at)) for q, t, at in ages},
         died=_pairs(died),
         refused=_pairs(refused),
+        fires=_pairs(fates),
+        fire_lag_ms=max(0, int(lag)),
         replays={_text(word): int(number) for word, number in zip(replays[::2], replays[1::2], strict=True)},
     )
 

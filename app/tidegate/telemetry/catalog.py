@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from tidegate.domain.fire import Fate
 from tidegate.domain.job import OutcomeKind
 from tidegate.domain.states import Reason, State
 
@@ -86,7 +87,6 @@ RESOURCE = Label("resource", 1_000, "resources with limits of their own, the res
 SCHEDULE = Label("schedule", 1_000, "schedules, the rest as `other`")
 SCOPE = Label("scope", 1_000, "what a budget is for (the fleet, a task, a dependency), the rest as `other`")
 COMPONENT = Label("component", 8, "duties that one process of the fleet has at a time")
-FATE = Label("fate", 8, "what became of a fire")
 BLOCK = Label("reason", 8, "kinds of what a lane can wait for")
 VERSION = Label("version", 1, "the release of Tidegate")
 STATE = _closed(
@@ -94,6 +94,7 @@ STATE = _closed(
 )
 FINISHED = _closed("state", *(state.name.lower() for state in State if state.finished))
 CAUSE = _closed("cause", "capacity", "limit")
+FATE = _closed("fate", *(fate.value for fate in Fate))
 RESULT = _closed("result", "accepted", "duplicate", "conflict", "full", "closed", "held")
 REPLAY = _closed(
     "result", "ok", "gone", "changed", "expired", "conflict", "closed", "held", "pressure", "full"
@@ -172,8 +173,9 @@ CATALOG: tuple[Metric, ...] = (
     Metric("tidegate_worker_last_claim_age_seconds", _G, Unit.SECONDS, "Time since the worker last asked for jobs.",
            (WORKER,)),
     # schedules
-    Metric("tidegate_fires_total", _C, Unit.EVENTS, "Fires of schedules, by what became of them.", (SCHEDULE, FATE)),
-    Metric("tidegate_fire_lag_seconds", _G, Unit.SECONDS, "How late the latest fire was."),
+    Metric("tidegate_fires_total", _C, Unit.EVENTS, "Fires of schedules, by what became of them.", (SCHEDULE, FATE),
+           _NOW),
+    Metric("tidegate_fire_lag_seconds", _G, Unit.SECONDS, "How late the latest fire was.", (), _NOW),
     Metric("tidegate_leader", _G, Unit.TRUTH, "1 while some process has the duty.", (COMPONENT,)),
     # the store
     Metric("tidegate_store_up", _G, Unit.TRUTH,

@@ -45,6 +45,7 @@ def test_a_scrape_has_the_catalogues_metrics_and_labels_and_no_others(rig: Rig, 
     rig.tick(1_000)
     rig.put("runs", "waits")
     rig.take(2)
+    rig.client.hset(f"{rig.store.key_prefix}fates", "daily emitted", 1)
     exported = {one.name: {label.name for label in one.labels} for one in CATALOG if one.exported}
     seen = {name: {label for label, _ in labels} for name, labels in scrape(url)}
     assert seen == exported
@@ -162,3 +163,12 @@ def test_several_exporters_say_the_same(rig: Rig, url: str) -> None:
         mine, other = scrape(url), scrape(second.url)
     memory = ("tidegate_store_memory_ratio", ())
     assert {**mine, memory: 0} == {**other, memory: 0}
+
+
+def test_fires_of_declared_schedules_are_there_before_the_first(rig: Rig, url: str) -> None:
+    found = scrape(url)
+    assert series(found, "fire_lag_seconds") == 0
+    rig.client.hset(f"{rig.store.key_prefix}fates", "undeclared emitted", 2)
+    found = scrape(url)
+    assert series(found, "fires_total", schedule="undeclared", fate="emitted") == 2
+    assert series(found, "fires_total", schedule="undeclared", fate="missed") == 0

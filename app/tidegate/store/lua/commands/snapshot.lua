@@ -4,7 +4,7 @@
 -- keys:    prefix
 -- args:    queue*
 -- edge:    none
--- replies: snapshot(now, epoch, held_ms, resets, stale, expired, beat heard of, workers, failed, dead, died, refused, replays,
+-- replies: snapshot(now, epoch, held_ms, resets, stale, expired, beat heard of, workers, failed, dead, died, refused, replays, fates, fire lag,
 --          (queue, limit, paused, eligible time of the oldest that waits for a worker, of the oldest at a limit, its book)*,
 --          (tenant, running, limit)*, (queue, tenant, eligible time of its oldest)*, names of all queues) | lost
 local LANES, LEASES = 64, 200
@@ -45,7 +45,7 @@ local function oldest(q) -- that waits for a worker, and that waits at a limit
   return lib.int(found[false]), lib.int(found[true])
 end
 
-local m = call('HMGET', META, 'resets', 'stale', 'expired', 'beat')
+local m = call('HMGET', META, 'resets', 'stale', 'expired', 'beat', 'fire_lag')
 local queues, rows = {}, {}
 for i = 4, #ARGV do
   local q = ARGV[i]
@@ -62,4 +62,4 @@ for _, t in ipairs(names) do
 end
 return {'snapshot', lib.int(NOW), lib.int(meta.epoch), lib.int(lib.held()), m[1] or '0', m[2] or '0', m[3] or '0', m[4] or '0',
   call('HGETALL', P .. 'winfo'), call('ZCARD', P .. 'failed'), call('ZCARD', P .. 'dlq'), call('HGETALL', P .. 'died'),
-  call('HGETALL', P .. 'refused'), call('HGETALL', P .. 'replays'), queues, rows, ages, call('SMEMBERS', P .. 'queues')}
+  call('HGETALL', P .. 'refused'), call('HGETALL', P .. 'replays'), call('HGETALL', P .. 'fates'), m[5] or '0', queues, rows, ages, call('SMEMBERS', P .. 'queues')}
