@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import signal
 import threading
@@ -10,9 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tidegate.config import Settings, load
-from tidegate.domain.backoff import RetryPolicy
 from tidegate.embedded.endpoint import broker_url
-from tidegate.retry import Authority, retry_policy
+from tidegate.retry import Authority, Policies
 from tidegate.store import Store
 from tidegate_beat.emitter import Emitter
 from tidegate_beat.finalizer import Finalizer
@@ -29,7 +27,7 @@ LEASES, DUE = 100, 100
 
 def duties(store: Store, settings: Settings, known: Mapping[str, Schedule]) -> tuple[Loop, ...]:
     """Everything that beat does, each as a loop of its own. known: the schedules of the settings."""
-    authority, finalizer = Authority(store, policies(settings)), Finalizer(store, settings)
+    authority, finalizer = Authority(store, Policies(store, settings)), Finalizer(store, settings)
     emitter = Emitter(store, settings, known)
     return (
         Loop("emitter", emitter.step, EMITTER, emitter.rest),
@@ -38,16 +36,6 @@ def duties(store: Store, settings: Settings, known: Mapping[str, Schedule]) -> t
         Loop("finalizer", finalizer.step, AUTHORITY),
         Loop("promoter", lambda: store.promote(DUE) == DUE, HOUSE),
     )
-
-
-def policies(settings: Settings) -> Callable[[str], RetryPolicy]:
-    """Retry policy of a task by its name, as the file says."""
-
-    @functools.lru_cache(maxsize=10_000)
-    def policy(task: str) -> RetryPolicy:
-        return retry_policy(settings.task(task))
-
-    return policy
 
 
 def _reap(store: Store) -> bool:

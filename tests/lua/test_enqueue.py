@@ -28,6 +28,13 @@ def test_accepted_jobs_wait_in_their_order(rig: Rig) -> None:
     assert [job.operation_id for job in rig.take(8)] == ["a", "b", "c"]
 
 
+def test_a_running_job_counts_in_the_bound(rig: Rig) -> None:
+    rig.limits(queue=limit(depth=1))
+    rig.put("a")
+    rig.one()
+    assert kinds(rig.put("b")) == ["Full"]
+
+
 def test_order_holds_across_a_bulk_of_several_scripts(rig: Rig) -> None:
     operations = [f"op-{i:03}" for i in range(250)]
     verdicts = rig.put(*operations)

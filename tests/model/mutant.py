@@ -42,28 +42,36 @@ COMMON = [
     Mutant("conflict unseen", "if hash ~= a.hash then", "if false then"),
     Mutant("tenant turn ignored", "p = p + lib.charged(j) / lib.limit('tenant:' .. t).weight", "p = p + 0"),
     Mutant("uncount forgotten", "P .. 'key:' .. j.key) end\n  lib.uncount(j)", "P .. 'key:' .. j.key) end"),
+    Mutant("timer not set", "if until_ms then\n", "if false then\n"),
+    Mutant("reply not kept", "'EX', 600)\n  return reply", "'PX', 1)\n  return reply"),
+]
+
+#: meetings so rare that the machine may need minutes: the test of the rule finds these at once
+RARE = [
     Mutant(
         "bound counts what waits only",
         "return b.took - b.out\n",
         "return b.took - b.out - b.R\n",
+        "test_enqueue:test_a_running_job_counts_in_the_bound",
     ),
     Mutant(
         "decided twice",
         "if j and j.state == S.FAILED and lib.lease_of(j) == ARGV[i] then",
         "if j and lib.lease_of(j) == ARGV[i] then",
+        "test_decide:test_a_second_decision_about_the_same_attempt_is_too_late",
     ),
-    Mutant("retry starts at once", "j.eligible = tonumber(ARGV[i + 2])", "j.eligible = NOW"),
-    Mutant("timer not set", "if until_ms then\n", "if false then\n"),
-    Mutant("reply not kept", "'EX', 600)\n  return reply", "'PX', 1)\n  return reply"),
+    Mutant(
+        "retry starts at once",
+        "j.eligible = tonumber(ARGV[i + 2])",
+        "j.eligible = NOW",
+        "test_decide:test_a_retry_waits_for_its_instant_and_then_stands_in_line",
+    ),
     Mutant(
         "expired job started",
         "  local why = lib.expired(j)\n  if why then\n    lib.leave_head",
         "  local why\n  if why then\n    lib.leave_head",
+        "test_claim:test_an_expired_job_is_never_started",
     ),
-]
-
-#: meetings so rare that the machine may need minutes: the test of the rule finds these at once
-RARE = [
     Mutant(
         "bucket time moves back",
         "if NOW > stamp then",

@@ -73,6 +73,7 @@ KEYS: tuple[KeyKind, ...] = (
     KeyKind("hist", "finish", "fleet: at most 100,000 members, one hour"),
     KeyKind("workers", "register", "while the worker lives"),
     KeyKind("winfo", "register", "while the worker lives"),
+    KeyKind("tasks", "register", "fleet: at most 10,000 fields, one per task with options of its own"),
     KeyKind("held", "epoch", "while the hold lasts"),
     KeyKind("job:*", "enqueue", "while the job is unfinished or dead"),
     KeyKind("ix:*", "enqueue", "while the job is unfinished or dead"),

@@ -33,6 +33,7 @@ COMMANDS = [
     "history",
     "init",
     "job",
+    "policies",
     "promote",
     "reap",
     "reassert",

@@ -6,9 +6,10 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from tidegate.config import Settings
@@ -34,13 +35,14 @@ from tidegate.store.call import (
 )
 from tidegate.store.connection import CLASSES, Scheme, Target, TcpConnection, TlsConnection, UnixConnection
 from tidegate.store.errors import OutOfMemoryError, ResponseError
-from tidegate.store.keyspace import Keyspace, encode
+from tidegate.store.keyspace import Keyspace, decode, encode
 from tidegate.store.line import Argument, Engine, Line
 from tidegate.store.script import Script, load
 from tidegate.store.snapshot import Snapshot, snapshot
 
 Role = Literal["producer", "worker", "beat", "tool"]
 T = TypeVar("T")
+_NO_TASKS: Mapping[str, str] = MappingProxyType({})
 _PIPELINE = 8  # enqueue scripts in flight at once
 
 #: the server itself refuses to take more
@@ -156,11 +158,15 @@ class Store:
 
     # -- workers
 
-    def register(self, worker: WorkerInfo) -> None:
-        """Announce a worker, durably: a server that loses its last second must still know whom to wait for."""
+    def register(self, worker: WorkerInfo, tasks: Mapping[str, str] = _NO_TASKS) -> None:
+        """Announce a worker, durably: a server that loses its last second must still know whom to wait for.
+
+        tasks: what its code says of each (JSON), empty for nothing.
+        """
         self.worker_id = worker.worker_id
+        said = [word for name, text in tasks.items() for word in (encode(name), text)]
         with self._line() as line:
-            self._call(line, "register", worker.worker_id, json.dumps(asdict(worker)))
+            self._call(line, "register", worker.worker_id, json.dumps(asdict(worker)), *said)
             self._make_durable(line)
 
     def _make_durable(self, line: Line) -> None:
@@ -246,6 +252,14 @@ class Store:
         """Apply decisions; how many were accepted. What somebody else decided meanwhile is left alone."""
         arguments = [word for one in decisions for word in decision_arguments(*one)]
         return list(self._one("decide", *arguments)[1]).count(b"ok")
+
+    def policies(self, known: str = "-") -> tuple[str, dict[str, str]]:
+        """Version of what workers say about their tasks, and all of it (JSON by task) unless that is the one known."""
+        _, version, *flat = self._one("policies", known)
+        words = [word.decode() for word in flat]
+        return version.decode(), {
+            decode(name): text for name, text in zip(words[::2], words[1::2], strict=True)
+        }
 
     def dead_letters(self, most: int = 50, skip: int = 0) -> tuple[int, tuple[DeadLetter, ...]]:
         """How many there are, and at most so many of them, the latest first."""

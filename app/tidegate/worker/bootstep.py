@@ -30,6 +30,7 @@ from tidegate.worker.handback import Testament, hand_back, replace_process
 from tidegate.worker.heartbeat import Heartbeat
 from tidegate.worker.keeper import Keeper
 from tidegate.worker.kennel import Kennel
+from tidegate.worker.policy import own_texts
 from tidegate.worker.revive import Reviver
 from tidegate.worker.runtime import Runtime, open_runtime
 from tidegate.worker.stamp import MODE_CHILDREN, MODE_MAIN, Stamp, fence_limit_ns
@@ -137,7 +138,8 @@ class LeaseKeeping(bootsteps.StartStopStep):
                 worker.concurrency,
                 settings.fleet.release,
                 self.pool,
-            )
+            ),
+            own_texts(worker.app.tasks),
         )
         self._on_known()
 

@@ -13,11 +13,26 @@ from typing import Any
 
 from tidegate.config import ConfigError, Settings, TaskSettings
 from tidegate.config.reader import Reading
+from tidegate.config.task import RetryPolicySettings
+from tidegate.config.writer import as_mapping
+from tidegate.domain.backoff import Backoff, Jitter
 from tidegate.domain.job import Effect
 
 #: where install() keeps the word of a task that says `acks_late=False` itself, before it forces late acknowledgement
 ACKS_EARLY = "_tidegate_acks_early"
 
+#: retries without end, as far as a policy goes
+_ENDLESS = 10_000
+_OPTIONS = frozenset(
+    {
+        "max_retries",
+        "default_retry_delay",
+        "retry_backoff",
+        "retry_backoff_max",
+        "retry_jitter",
+        "retry_kwargs",
+    }
+)
 _EARLY = TaskSettings(effect=Effect.AT_MOST_ONCE)
 
 
@@ -27,11 +42,64 @@ def policy(settings: Settings, name: str, task: Any = None) -> TaskSettings:
     task: its Celery task object, if this process has it. Raises ConfigError for wrong options in the decorator.
     """
     said = settings.task(name)
-    if task is None:
-        return said
-    if decorator := getattr(task, "tidegate", None):
-        said = said.over(_decorated(name, json.dumps(decorator, default=str)))
-    return said.over(_EARLY) if getattr(task, ACKS_EARLY, False) else said
+    return said if task is None else said.over(own(name, task))
+
+
+def own(name: str, task: Any) -> TaskSettings:
+    """What the code itself says: the decorator, then Celery's options. Raises ConfigError for a wrong decorator."""
+    celery = TaskSettings(retry=celery_retry(task))
+    if getattr(task, ACKS_EARLY, False):
+        celery = _EARLY.over(celery)
+    decorator = getattr(task, "tidegate", None)
+    return _decorated(name, json.dumps(decorator, default=str)).over(celery) if decorator else celery
+
+
+def own_texts(tasks: Mapping[str, Any]) -> dict[str, str]:
+    """The same of several tasks, as JSON for the store; empty where nothing is said. Celery's own and ours: left out.
+
+    A decorator that is wrong says nothing here: its task cannot be sent either, and that names the fault.
+    """
+    found = {}
+    for name, task in tasks.items():
+        if name.startswith(("celery.", "tidegate.")):
+            continue
+        try:
+            said = as_mapping(own(name, task))
+        except ConfigError:
+            said = {}
+        kept = {key: value for key, value in said.items() if value != {}}
+        found[name] = json.dumps(kept, sort_keys=True) if kept else ""
+    return found
+
+
+def celery_retry(task: Any) -> RetryPolicySettings:
+    """Celery's own retry options, where the task says them: `max_retries`, `default_retry_delay`, `retry_backoff`, …"""
+    said = _said(task)
+    told: dict[str, Any] = {}
+    kwargs = said.get("retry_kwargs") or {}
+    if "max_retries" in kwargs or "max_retries" in said:
+        most = kwargs.get("max_retries", said.get("max_retries"))
+        told["max_retries"] = _ENDLESS if most is None else min(_ENDLESS, max(0, int(most)))
+    if backoff := said.get("retry_backoff"):
+        base = max(0.001, float(backoff))  # True counts as one second, as in Celery
+        cap = max(base, float(said.get("retry_backoff_max", 600)))
+        jitter = Jitter.FULL if said.get("retry_jitter", True) else Jitter.NONE
+        told |= {"kind": Backoff.EXPONENTIAL, "base": base, "cap": cap, "jitter": jitter}
+    elif "default_retry_delay" in said:
+        told |= {"kind": Backoff.FIXED, "interval": max(0.001, float(said["default_retry_delay"]))}
+        told["jitter"] = Jitter.NONE
+    return RetryPolicySettings(**told)
+
+
+def _said(task: Any) -> dict[str, Any]:
+    """Options that the task or one of its base classes says; Celery's defaults are nobody's word."""
+    found: dict[str, Any] = {}
+    for cls in type(task).__mro__:
+        if cls.__module__.startswith("celery."):
+            break
+        for name in _OPTIONS & cls.__dict__.keys():
+            found.setdefault(name, cls.__dict__[name])
+    return found
 
 
 def overruled(said: TaskSettings, task: Any, options: Mapping[str, Any]) -> dict[str, None]:

@@ -104,3 +104,17 @@ def test_a_store_that_is_away_for_a_while(make_stage: MakeStage) -> None:
     proc.wait_for_text("answers again", 20)
     sent = stage.run("flaky", 1, 5)
     assert sent.result.get(timeout=30) == 5
+
+
+def test_what_the_code_says_reaches_beat_and_the_file_overrules_it(make_stage: MakeStage) -> None:
+    stage = make_stage(more=f'[tasks."{Stage.task("doomed")}".retry]\nmax_retries = 0')
+    stage.worker()
+    beat(stage)
+    sent = {name: stage.run(name) for name in ("celery_says", "decorator_says", "doomed")}
+    for one in sent.values():
+        stage.wait_state(one.job, State.DEAD)
+    assert {name: stage.begun(one.job) for name, one in sent.items()} == {
+        "celery_says": 2,
+        "decorator_says": 1,
+        "doomed": 1,
+    }

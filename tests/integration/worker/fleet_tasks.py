@@ -53,6 +53,20 @@ def doomed(job: str) -> None:
     raise ValueError(job)
 
 
+@shared_task(bind=True, max_retries=1, default_retry_delay=0.1)
+def celery_says(self: Task, job: str) -> None:
+    """Never works; Celery's options say how often it is tried."""
+    ledger.end(ledger.begin(job))
+    raise ValueError(job)
+
+
+@shared_task(max_retries=5, tidegate={"retry": {"kind": "fixed", "interval": "100ms", "max_retries": 0}})
+def decorator_says(job: str) -> None:
+    """Never works; its decorator says that it is tried once."""
+    ledger.end(ledger.begin(job))
+    raise ValueError(job)
+
+
 @shared_task
 def mended(job: str, path: str, value: int = 0) -> int:
     """Fails until there is a file at `path`."""
