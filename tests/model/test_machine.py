@@ -59,7 +59,7 @@ def run(server: Server, how: hypothesis_settings) -> None:
 
 
 def test_scripts_and_model_agree(shared_server: Server) -> None:
-    run(shared_server, hypothesis_settings(max_examples=80, stateful_step_count=40))
+    run(shared_server, hypothesis_settings(max_examples=60, stateful_step_count=40))
 
 
 @pytest.mark.long
