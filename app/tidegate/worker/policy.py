@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 from tidegate.config import ConfigError, Settings, TaskSettings
@@ -79,16 +80,21 @@ def celery_retry(task: Any) -> RetryPolicySettings:
     kwargs = said.get("retry_kwargs") or {}
     if "max_retries" in kwargs or "max_retries" in said:
         most = kwargs.get("max_retries", said.get("max_retries"))
-        told["max_retries"] = _ENDLESS if most is None else min(_ENDLESS, max(0, int(most)))
-    if backoff := said.get("retry_backoff"):
-        base = max(0.001, float(backoff))  # True counts as one second, as in Celery
-        cap = max(base, float(said.get("retry_backoff_max", 600)))
+        if most is None or (most := _number(most)) is not None:
+            told["max_retries"] = _ENDLESS if most is None else int(min(_ENDLESS, max(0, most)))
+    if backoff := _number(said.get("retry_backoff")):  # True counts as one second, as in Celery
+        base = max(0.001, backoff)
+        cap = max(base, _number(said.get("retry_backoff_max")) or 600.0)
         jitter = Jitter.FULL if said.get("retry_jitter", True) else Jitter.NONE
         told |= {"kind": Backoff.EXPONENTIAL, "base": base, "cap": cap, "jitter": jitter}
-    elif "default_retry_delay" in said:
-        told |= {"kind": Backoff.FIXED, "interval": max(0.001, float(said["default_retry_delay"]))}
-        told["jitter"] = Jitter.NONE
+    elif (delay := _number(said.get("default_retry_delay"))) is not None:
+        told |= {"kind": Backoff.FIXED, "interval": max(0.001, delay), "jitter": Jitter.NONE}
     return RetryPolicySettings(**told)
+
+
+def _number(value: Any) -> float | None:
+    """A finite number; None for anything else, which Celery itself would stumble over when it comes to a retry."""
+    return min(float(value), 1e9) if isinstance(value, int | float) and isfinite(value) else None
 
 
 def _said(task: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -50,6 +51,9 @@ def made(**options: Any) -> Task:
             {"kind": EXPONENTIAL, "base": 5.0, "cap": 60.0, "jitter": Jitter.NONE},
         ),
         ({"retry_backoff": 900}, {"kind": EXPONENTIAL, "base": 900.0, "cap": 900.0, "jitter": Jitter.FULL}),
+        ({"max_retries": "many", "default_retry_delay": timedelta(1)}, {}),
+        ({"max_retries": float("nan"), "default_retry_delay": float("inf")}, {}),
+        ({"max_retries": 10**12}, {"max_retries": 10_000}),
         (
             {"retry_backoff": False, "default_retry_delay": 1},
             {"kind": FIXED, "interval": 1.0, "jitter": Jitter.NONE},
