@@ -57,6 +57,8 @@ class Play:
         began = time.monotonic()
         config = self._folder / "tidegate.toml"
         config.write_text(SETTINGS, encoding="utf-8")
+        for name in [name for name in os.environ if name.startswith("TIDEGATE_")]:
+            del os.environ[name]  # a fleet of the user's must never be taken for the demo's
         os.environ[ledger.VARIABLE] = str(self._ledger)
         os.environ["TMPDIR"] = str(self._folder)  # what a killed worker leaves behind goes with the folder
         self._settings = load(config)

@@ -31,7 +31,8 @@ def test_the_demo_ends_by_itself_and_everything_held(tmp_path: Path) -> None:
     done = subprocess.run(
         [TIDEGATE, "demo", "--json"],
         cwd=tmp_path,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
+        # somebody's own fleet stands in the environment: the demo must leave it alone
+        env={**os.environ, "TMPDIR": str(tmp_path), "TIDEGATE_BROKER_URL": "redis://127.0.0.1:1"},
         capture_output=True,
         text=True,
         timeout=200,
