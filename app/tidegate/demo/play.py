@@ -20,7 +20,7 @@ from tidegate.client.producer import Producer, with_settings
 from tidegate.client.receipt import Receipt
 from tidegate.client.request import Call
 from tidegate.config import load
-from tidegate.demo import ledger, process
+from tidegate.demo import ledger
 from tidegate.demo.site import Site, amounts
 from tidegate.demo.stage import CHORD, IDLE, PERIOD, QUEUE, SETTINGS, TENANTS, Tenant
 from tidegate.demo.verdict import Store as Facts
@@ -33,6 +33,7 @@ from tidegate.service.pick import Filter
 from tidegate.service.replay import Pace
 from tidegate.store import Snapshot
 from tidegate.supervisor import Supervisor
+from tidegate.supervisor.family import descendants
 from tidegate.worker.context import context
 
 #: seconds that any one part of the play may take; then it goes on, and the verdict says what is missing
@@ -190,7 +191,7 @@ class Play:
 
     def _kill(self, kind: str) -> None:
         victim = next(child for child in self._fleet.children if child.name.startswith(kind))
-        pids = process.family(victim.pid)
+        pids = [victim.pid, *(one.pid for one in descendants([victim.pid]))]
         ledger.write("killed", pids=pids)
         os.kill(victim.pid, signal.SIGKILL)
         self._say(f"{victim.name} (pid {victim.pid}) is killed with SIGKILL")
