@@ -276,6 +276,19 @@ def test_looking_through_all_of_them_in_pages(rig: Rig, page: int) -> None:
     assert [one.operation_id for one in late] == ["op-1-0", "op-1-1"]
 
 
+@pytest.mark.parametrize("page", [1, 2, 3])
+def test_an_entry_whose_job_is_not_there_hides_no_other(rig: Rig, page: int) -> None:
+    rig.put("a", "b", "c", queue_timeout_ms=1)
+    rig.tick(1)
+    rig.store.promote()
+    missing = next(one for one in Desk(rig.store).deaths() if one.operation_id == "b")
+    name = f"{rig.store.key_prefix}job:{missing.job_id}"
+    rig.client.rename(name, f"{name}0")
+    found = [one.operation_id for one in Desk(rig.store).deaths(page=page)]
+    rig.client.rename(f"{name}0", name)
+    assert found == ["a", "c"]
+
+
 def test_deaths_and_answers_are_counted(rig: Rig) -> None:
     rig.worker()
     death = die(rig, "a")

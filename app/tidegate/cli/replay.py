@@ -119,7 +119,8 @@ def _end(result: Result, matched: int, as_json: bool) -> None:
             if word != "ok":
                 click.echo(f"  {number} stay: {_MEANING.get(word, word)}")
         for scope, seconds in result.stopped.items():
-            click.echo(f"  no room in {scope}; try again in {seconds:g} s")
+            again = f"no room in {scope}; try again in {seconds:g} s" if seconds else f"{scope} is closed"
+            click.echo(f"  {again}")
     if result.replayed < matched:
         click.get_current_context().exit(1)
 

@@ -59,15 +59,15 @@ def run(
         if pace.rate is not None:
             time.sleep(max(0.0, start + sent / pace.rate - time.monotonic()))
         answers = desk.replay(batch, by=who.by, reason=who.reason, detail=detail)
+        held = [one for one, answer in zip(batch, answers, strict=True) if answer.word == "held"]
+        line.extendleft(reversed(held))  # to the front, in their order
         for one, answer in zip(batch, answers, strict=True):
-            if answer.word == "held":
-                line.appendleft(one)
-            else:
+            if answer.word != "held":
                 _note(result, one, answer)
         sent += len(batch)
         progress(len(deaths) - len(line), len(deaths), result.words)
-        if answers[0].word == "held":
-            time.sleep(min(_HELD, answers[0].retry_after))
+        if held:
+            time.sleep(_HELD)
     result.left += max(0, len(deaths) - (pace.most or len(deaths)))
     return result
 

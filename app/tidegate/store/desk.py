@@ -36,7 +36,8 @@ class Desk:
             for job_id, died, head, reason in rows:
                 died_ms = int(float(died))
                 over, at = (over + 1, at) if died_ms == at else (1, died_ms)
-                yield record.death(job_id.decode(), died_ms, head, reason.decode())
+                if head:
+                    yield record.death(job_id.decode(), died_ms, head, reason.decode())
             if len(rows) < page:
                 return
 
