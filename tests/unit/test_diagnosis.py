@@ -25,8 +25,10 @@ INFO = {
 }
 COUNTS = QueueCounts(0, 0, 0, 0, 0, 0, 0, 100, 0, Pressure.GREEN)
 WORKER = WorkerInfo("w", "host", 7, ("default",), 4, "r1", "prefork")
-SNAPSHOT = Snapshot(NOW, 3, 0, 0, 0, 0, 0, 0, {"default": COUNTS}, (WORKER,), 1, 10, "Valkey 9.1.2")
-VITALS = Vitals(NOW, SCHEMA, False, NOW - 500, 0, 0, 0, {"w": NOW - 1_000})
+SNAPSHOT = Snapshot(
+    NOW, 3, 0, 0, 0, 0, 0, 0, {"default": COUNTS}, (WORKER,), 1, 10, "Valkey 9.1.2", NOW - 500
+)
+VITALS = Vitals(NOW, SCHEMA, False, 0, 0, 0, {"w": NOW - 1_000})
 
 
 def facts(
@@ -83,8 +85,8 @@ THREAD, OTHER = replace(WORKER, pool="thread"), replace(WORKER, worker_id="v", r
         (facts(snapshot={"workers": (WORKER, OTHER)}), "warning", "release", "r1, r2"),
         (facts(snapshot={"queues": {"default": COUNTS, "m": COUNTS}}), "warning", "queues", "consumes 'm'"),
         (facts(snapshot={"queues": {"default": COUNTS, "m": TWO}}), "failure", "queues", "2 jobs wait"),
-        (facts(beat_ms=NOW - 6_000), "failure", "beat", "silent for 6 s"),
-        (facts(beat_ms=0), "failure", "beat", "there never was one"),
+        (facts(snapshot={"beat_ms": NOW - 6_000}), "failure", "beat", "silent for 6 s"),
+        (facts(snapshot={"beat_ms": 0}), "failure", "beat", "there never was one"),
         (facts(failed_since_ms=NOW - 11_000, snapshot={"failed": 2}), "failure", "decisions", "2 failed"),
         (facts(untold=3, untold_since_ms=NOW - 11_000), "warning", "results", "3 dead jobs"),
         (facts(snapshot={"dead": 4}), "warning", "dead letters", "4 jobs"),

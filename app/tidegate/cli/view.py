@@ -15,8 +15,8 @@ _BAR = 12
 _COLOURS = {Pressure.GREEN: "green", Pressure.YELLOW: "yellow", Pressure.RED: "red"}
 #: the ages: of the oldest job that waits for a worker, and of the oldest at a limit of its tenant or another resource
 _HEADS = ("depth", "waiting", "running", "retries", "dead", "oldest", "at limit")
-#: tenants that are drawn, and seconds after which a silent beat is said to be gone
-_TENANTS, _BEAT = 12, 5.0
+#: tenants that are drawn
+_TENANTS = 12
 
 
 def render(now: Snapshot) -> RenderableType:
@@ -79,8 +79,7 @@ def notes(now: Snapshot) -> Iterator[str]:
         yield f"{many} worker{'s' if many > 1 else ''}, {slots} slots"
     else:
         yield "no worker: nothing that waits is started"
-    silent = now.beat_silent_s
-    if silent is None or silent > _BEAT:
+    if not now.beat_alive:
         yield "no beat process: retries, schedules and the results of dead jobs wait"
     if now.failed:
         yield f"{now.failed} failed attempts wait for a decision"

@@ -10,8 +10,8 @@ from tidegate.config import Settings
 from tidegate.store import Look, Snapshot, Vitals
 from tidegate.store.start import SCHEMA, check_version
 
-#: seconds: a beat says so every second; a clock may differ that much; a failed attempt waits no longer for a beat
-SILENT_BEAT, CLOCKS, UNDECIDED = 5.0, 1.0, 10.0
+#: seconds: a clock may differ that much; a failed attempt waits no longer for a beat
+CLOCKS, UNDECIDED = 1.0, 10.0
 #: parts of maxmemory: from here on soon full; from here on producers are refused
 FILLING, FULL = 0.7, 0.85
 
@@ -207,11 +207,11 @@ def _queues(now: Snapshot) -> Iterator[Finding]:
 
 
 def _beat(vitals: Vitals, now: Snapshot) -> Iterator[Finding]:
-    silence = (vitals.now_ms - vitals.beat_ms) / 1000
-    if silence <= SILENT_BEAT:
+    if now.beat_alive:
         yield _ok("beat", "alive")
     else:
-        ever = f"silent for {silence:.0f} s" if vitals.beat_ms else "there never was one"
+        silence = now.beat_silent_s
+        ever = "there never was one" if silence is None else f"silent for {silence:.0f} s"
         what = "no retry, no schedule, no result of a dead job"
         yield failure("beat", f"{ever}: {what}", "`tidegate beat`, better two of them")
     undecided = (vitals.now_ms - vitals.failed_since_ms) / 1000

@@ -12,7 +12,10 @@ from tidegate.store.call import WorkerInfo
 from tidegate.store.keyspace import decode
 from tidegate.store.start import EPOCH_BASE
 
-_PRESSURES = (Pressure.GREEN, Pressure.YELLOW, Pressure.RED)
+_PRESSURES = tuple(Pressure)
+
+#: seconds: a beat process says every second that it is there
+BEAT_SILENT = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,11 @@ class Snapshot:
     def beat_silent_s(self) -> float | None:
         """Seconds since a beat process was heard of; None: never."""
         return (self.now_ms - self.beat_ms) / 1000 if self.beat_ms else None
+
+    @property
+    def beat_alive(self) -> bool:
+        """True if some beat process is there."""
+        return self.beat_silent_s is not None and self.beat_silent_s <= BEAT_SILENT
 
 
 def snapshot(raw: Sequence[Any], info: Mapping[str, str], memory: tuple[int, int]) -> Snapshot:

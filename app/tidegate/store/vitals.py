@@ -19,7 +19,6 @@ class Vitals:
     now_ms: int
     schema: int
     test_clock: bool
-    beat_ms: int
     untold: int
     failed_since_ms: int
     untold_since_ms: int
@@ -57,12 +56,11 @@ def look(settings: Settings, url: str) -> Look:
 
 
 def _vitals(store: Store) -> Vitals:
-    _, now, schema, clock, beat, untold, failed, told, *workers = store._one("vitals")
+    _, now, schema, clock, untold, failed, told, *workers = store._one("vitals")
     return Vitals(
         now_ms=int(now),
         schema=int(schema),
         test_clock=clock != b"-",
-        beat_ms=int(beat),
         untold=int(untold),
         failed_since_ms=int(failed),
         untold_since_ms=int(told),

@@ -4,10 +4,9 @@
 -- keys:    prefix
 -- args:    none
 -- edge:    none
--- replies: vitals(now, schema, clock, beat heard of, untold, failed since, untold since, (worker, heard of)*) | lost
+-- replies: vitals(now, schema, clock, untold, failed since, untold since, (worker, heard of)*) | lost
 -- Instants in ms; 0 = never, or there is nothing.
-local m = call('HMGET', META, 'schema', 'beat')
 local _, failed = lib.first(P .. 'failed')
 local _, untold = lib.first(P .. 'untold')
-return {'vitals', lib.int(NOW), m[1], meta.clock, m[2] or '0', call('ZCARD', P .. 'untold'), lib.int(failed or 0),
+return {'vitals', lib.int(NOW), call('HGET', META, 'schema'), meta.clock, call('ZCARD', P .. 'untold'), lib.int(failed or 0),
   lib.int(untold or 0), unpack(call('ZRANGE', P .. 'workers', 0, 999, 'WITHSCORES'))}
