@@ -15,7 +15,7 @@ from itertools import islice
 
 from tidegate.config import Settings
 from tidegate.domain.fire import Cursor, Decided, Fate, utc_text
-from tidegate.domain.verdict import Closed, Full
+from tidegate.domain.verdict import Closed, Full, TooCostly
 from tidegate.store import Astray, FireCall, FireReply, Standing, Store, Timetable, Unfit
 from tidegate.store.fire import MOST_FIRES
 from tidegate.telemetry.faultpoint import reach
@@ -180,8 +180,12 @@ def told(decided: Decided) -> str:
     return f"{span} {decided.fate.value} {why}"
 
 
-def because(refusal: Full | Closed) -> str:
+def because(refusal: Full | Closed | TooCostly) -> str:
     """Why a queue refuses."""
     if isinstance(refusal, Closed):
         return f"queue {refusal.queue} is closed"
+    if isinstance(refusal, TooCostly):
+        return (
+            f"it needs {refusal.cost} of {refusal.resource}, which never holds more than {refusal.capacity}"
+        )
     return f"{refusal.scope} is full"

@@ -175,6 +175,7 @@ class Mould:
             task=job.task,
             task_id=task_id,
             resources=job.resources,
+            costs=job.costs,
             priority=job.priority,
             idempotency_key=key,
             body_hash=body_hash(job.task, body) if key else "",

@@ -36,8 +36,9 @@ def enqueue(
 
     task: a task object, its name, or `call(task, ...)`. options: see `Options`.
 
-    Raises QueueFull, QueueClosed, IdempotencyConflict (the store refused); InvalidJob, UnknownQueue, TooLarge (nothing
-    was sent); StoreUnavailable after fleet.enqueue_timeout; ConfigError if this process has no usable settings.
+    Raises QueueFull, QueueClosed, IdempotencyConflict, NeverRunnable (the store refused); InvalidJob, UnknownQueue,
+    TooLarge (nothing was sent); StoreUnavailable after fleet.enqueue_timeout; ConfigError if this process has no usable
+    settings.
     """
     asked = task.using(**options) if isinstance(task, Call) else Call(task, args, kwargs or {}, options)
     return send(producer(), asked)

@@ -132,7 +132,7 @@ class NeverRunnable(Refused):
         self.resource, self.cost, self.capacity = resource, cost, capacity
         super().__init__(
             f"the job costs {cost} of {resource}, which never holds more than {capacity}; "
-            f"split the job or raise the burst"
+            f"split the job, or raise the budget"
         )
 
 

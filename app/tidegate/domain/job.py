@@ -38,6 +38,18 @@ class Pressure(Enum):
     RED = "red"
 
 
+#: a job names at most so many resources beside its queue and its tenant, budgets counted
+MOST_RESOURCES = 8
+
+
+class Cost(NamedTuple):
+    """What a job will use of a dependency's budget: `units` of `unit` (a job may use more, or less, and say so)."""
+
+    dependency: str
+    unit: str
+    units: int
+
+
 @dataclass(frozen=True, slots=True)
 class NewJob:
     """What a producer asks for. Names are as users write them (the store encodes them).
@@ -54,6 +66,7 @@ class NewJob:
     task: str = ""
     task_id: str = ""
     resources: tuple[str, ...] = ()
+    costs: tuple[Cost, ...] = ()
     priority: Priority = Priority.NORMAL
     idempotency_key: str | None = None
     body_hash: str = ""

@@ -49,4 +49,13 @@ class Closed:
     queue: str
 
 
-Verdict = Accepted | Duplicate | Conflict | Full | Closed
+@dataclass(frozen=True, slots=True)
+class TooCostly:
+    """The job needs more at once than a budget ever holds. resource: as people write it; cost, capacity: units."""
+
+    resource: str
+    cost: int
+    capacity: int
+
+
+Verdict = Accepted | Duplicate | Conflict | Full | Closed | TooCostly

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tidegate.domain.fire import Cursor, Decided, Fate, Mark
 from tidegate.domain.job import NewJob
-from tidegate.domain.verdict import Closed, Full
+from tidegate.domain.verdict import Closed, Full, TooCostly
 from tidegate.store.keyspace import decode, decode_resource, encode
 from tidegate.store.line import Argument
 from tidegate.store.record import enqueue_arguments
@@ -66,7 +66,7 @@ class Fired:
 
     cursor_ms: int
     fates: tuple[Fate, ...]
-    refusal: Full | Closed | None = None
+    refusal: Full | Closed | TooCostly | None = None
 
 
 class Unfit(Enum):
@@ -111,6 +111,9 @@ def fired(call: FireCall, raw: Sequence[bytes]) -> FireReply:
             case ["closed"]:
                 job = call.fires[len(fates)][1]
                 return Fired(int(cursor), tuple(fates), Closed(job.queue if job else ""))
+            case "never_runnable", resource, cost, capacity:
+                never = TooCostly(decode_resource(resource), int(cost), int(capacity))
+                return Fired(int(cursor), tuple(fates), never)
             case _:
                 fates.append(Fate(text))
     return Fired(int(cursor), tuple(fates))

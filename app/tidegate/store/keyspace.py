@@ -38,7 +38,14 @@ def encode_resource(name: str) -> str:
 def decode_resource(word: str) -> str:
     """Inverse of `encode_resource`."""
     kind, sep, rest = word.partition(":")
+    if kind == "cost":
+        return f"cost:{'/'.join(map(decode, rest.split('/')))}"
     return f"{decode(kind)}:{decode(rest)}" if sep else decode(word)
+
+
+def budget(dependency: str, unit: str) -> str:
+    """The resource that counts a dependency's units: `cost:DEPENDENCY/UNIT`, whatever stands in either name."""
+    return f"cost:{encode(dependency)}/{encode(unit)}"
 
 
 def digest(*parts: str) -> str:

@@ -10,10 +10,19 @@ from functools import lru_cache
 
 from tidegate.domain.decision import FailedAttempt
 from tidegate.domain.errors import InvalidJob
-from tidegate.domain.job import HEADER_BYTES, ClaimedJob, Effect, JobView, LeaseRef, NewJob
+from tidegate.domain.job import (
+    HEADER_BYTES,
+    MOST_RESOURCES,
+    ClaimedJob,
+    Cost,
+    Effect,
+    JobView,
+    LeaseRef,
+    NewJob,
+)
 from tidegate.domain.states import Reason, State
 from tidegate.store.call import DeadJob, Death, Failure
-from tidegate.store.keyspace import decode, digest, encode, encode_resource, lane
+from tidegate.store.keyspace import budget, decode, digest, encode, encode_resource, lane
 
 _HEADER = struct.Struct(">BBIHBBQQiQQQIIIH")
 assert _HEADER.size == HEADER_BYTES
@@ -27,16 +36,41 @@ GENERATION = 2  #: flags of a stored record, divided by this: how often it was r
 
 
 @lru_cache(maxsize=4096)
-def _place(queue: str, tenant: str, resources: tuple[str, ...]) -> tuple[str, str]:
-    """(queue tenant lane, resources) as words; few of them serve many jobs."""
+def _place(
+    queue: str, tenant: str, resources: tuple[str, ...], budgets: tuple[tuple[str, str], ...]
+) -> tuple[str, str, tuple[str, ...]]:
+    """(queue tenant lane, resources, budgets) as words; few of them serve many jobs."""
     for name in resources:
-        if name.startswith(("queue:", "tenant:")):
-            raise InvalidJob(
-                repr(name), "resources", "a kind other than queue and tenant, which every job has"
-            )
+        if name.partition(":")[0] in _NOT_NAMED:
+            raise InvalidJob(repr(name), "resources", "a kind other than queue, tenant and cost")
     words = sorted({encode_resource(name) for name in resources})
+    costs = tuple(budget(*each) for each in budgets)
+    if len(words) + len(costs) > MOST_RESOURCES:
+        raise InvalidJob(
+            f"{len(words) + len(costs)} of them", "resources", f"at most {MOST_RESOURCES}, budgets counted"
+        )
     place = (encode(queue), encode(tenant))
-    return f"{place[0]} {place[1]} {lane(*place, words)}", "".join(f" {word}" for word in words)
+    return (
+        f"{place[0]} {place[1]} {lane(*place, [*words, *costs])}",
+        "".join(f" {word}" for word in words),
+        costs,
+    )
+
+
+#: kinds of resources that no job names: it has its queue and its tenant, and its costs name the budgets
+_NOT_NAMED = ("queue", "tenant", "cost")
+_MOST_UNITS = 10**9  #: of one cost: its micro-units stay exact in a double
+
+
+def _costs(costs: tuple[Cost, ...]) -> dict[tuple[str, str], int]:
+    """Units of each budget, in the order of their names. Raises InvalidJob."""
+    found: dict[tuple[str, str], int] = {}
+    for cost in sorted(costs):
+        name = (cost.dependency, cost.unit)
+        found[name] = found.get(name, 0) + cost.units
+        if not 0 <= cost.units <= found[name] <= _MOST_UNITS:
+            raise InvalidJob(f"{cost.units} {cost.unit}", "cost", f"whole units from 0 to {_MOST_UNITS:,}")
+    return found
 
 
 def enqueue_arguments(job: NewJob) -> tuple[str, bytes]:
@@ -44,7 +78,10 @@ def enqueue_arguments(job: NewJob) -> tuple[str, bytes]:
 
     Raises InvalidJob for what the record cannot hold: the script must never stop in the middle of a batch.
     """
-    place, resources = _place(job.queue, job.tenant, job.resources)
+    costs = _costs(job.costs) if job.costs else {}
+    place, resources, budgets = _place(job.queue, job.tenant, job.resources, tuple(costs))
+    for word, units in zip(budgets, costs.values(), strict=True):
+        resources += f" {word}={units}"
     key, body_hash = "-", "-"
     if job.idempotency_key is not None:
         key = digest(job.tenant, job.task, job.idempotency_key)

@@ -9,7 +9,7 @@ from typing import Any
 from tidegate.domain.errors import StoreRefused
 from tidegate.domain.job import LeaseRef, NewJob, Pressure, SettleWord
 from tidegate.domain.states import State
-from tidegate.domain.verdict import Accepted, Closed, Conflict, Duplicate, Full, Verdict
+from tidegate.domain.verdict import Accepted, Closed, Conflict, Duplicate, Full, TooCostly, Verdict
 from tidegate.store import record
 from tidegate.store.call import ClaimReply, ExtendReply
 from tidegate.store.keyspace import decode, decode_resource
@@ -71,6 +71,8 @@ def verdict(job: NewJob, text: str) -> Verdict | Held:
             return Full(decode_resource(scope), int(depth), int(limit), int(retry_after) / 1000)
         case ["closed"]:
             return Closed(job.queue)
+        case "never_runnable", resource, cost, capacity:
+            return TooCostly(decode_resource(resource), int(cost), int(capacity))
         case "held", wait:
             return Held(int(wait))
     raise AssertionError(text)

@@ -23,6 +23,7 @@ from tidegate.config import DEFAULT_TASK, PriorityOrder, Settings
 from tidegate.domain.errors import (
     IdempotencyConflict,
     InvalidJob,
+    NeverRunnable,
     QueueClosed,
     QueueFull,
     Refused,
@@ -35,7 +36,7 @@ from tidegate.domain.identity import canonical, uuid7
 from tidegate.domain.job import Effect, NewJob, Priority
 from tidegate.domain.names import checked_name
 from tidegate.domain.priority import from_integer, parse_priority
-from tidegate.domain.verdict import Accepted, Closed, Conflict, Duplicate, Full, Verdict
+from tidegate.domain.verdict import Accepted, Closed, Conflict, Duplicate, Full, TooCostly, Verdict
 from tidegate.store import Store
 from tidegate.transport.binding import nearest
 from tidegate.transport.envelope import slim
@@ -71,8 +72,8 @@ def is_task(message: Mapping[str, Any]) -> bool:
 def put(store: Store, settings: Settings, queue: str, message: Mapping[str, Any]) -> Verdict | None:
     """Enqueue one message, which is left as it is. None if it was only captured.
 
-    Raises UnknownQueue, InvalidJob, TooLarge before anything is sent; QueueFull, QueueClosed, IdempotencyConflict if
-    the store refuses; StoreUnavailable after fleet.enqueue_timeout.
+    Raises UnknownQueue, InvalidJob, TooLarge before anything is sent; QueueFull, QueueClosed, IdempotencyConflict,
+    NeverRunnable if the store refuses; StoreUnavailable after fleet.enqueue_timeout.
     """
     if (kept := captured.get()) is not None:
         kept.append((queue, message))
@@ -95,6 +96,8 @@ def refused(verdict: Verdict, job: NewJob) -> Refused | None:
             return IdempotencyConflict(job.idempotency_key or "", operation_id)
         case Closed(queue):
             return QueueClosed(queue)
+        case TooCostly(resource, cost, capacity):
+            return NeverRunnable(resource, cost, capacity)
         case Accepted() | Duplicate():
             return None
 

@@ -14,6 +14,7 @@ from tidegate.config import PriorityOrder, QueueSettings, Sections, Settings, Ta
 from tidegate.domain.errors import (
     IdempotencyConflict,
     InvalidJob,
+    NeverRunnable,
     QueueClosed,
     QueueFull,
     TooLarge,
@@ -22,7 +23,7 @@ from tidegate.domain.errors import (
 from tidegate.domain.header import JobHeader
 from tidegate.domain.job import Effect, NewJob, Pressure, Priority
 from tidegate.domain.states import State
-from tidegate.domain.verdict import Accepted, Closed, Conflict, Duplicate, Full
+from tidegate.domain.verdict import Accepted, Closed, Conflict, Duplicate, Full, TooCostly
 from tidegate.transport.envelope import whole
 from tidegate.transport.publish import is_task, new_job, refused
 
@@ -269,6 +270,9 @@ def test_verdicts_as_errors() -> None:
     assert isinstance(conflict, IdempotencyConflict)
     assert (conflict.key, conflict.operation_id) == ("k", "op")
     assert isinstance(refused(Closed("default"), made), QueueClosed)
+    never = refused(TooCostly("cost:llm/tokens", 900, 500), made)
+    assert isinstance(never, NeverRunnable)
+    assert (never.resource, never.cost, never.capacity) == ("cost:llm/tokens", 900, 500)
     assert refused(Accepted("op", 1, Pressure.GREEN), made) is None
     assert refused(Duplicate("op", State.RUNNING), made) is None
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.domain.errors import InvalidJob
-from tidegate.domain.job import HEADER_BYTES, Effect, NewJob, Priority
+from tidegate.domain.job import HEADER_BYTES, Cost, Effect, NewJob, Priority
 from tidegate.domain.states import Reason, State
 from tidegate.store import record
 
@@ -27,6 +27,7 @@ jobs = st.builds(
     task=names,
     task_id=names,
     resources=st.lists(names.map(lambda n: f"key:{n}"), max_size=3).map(tuple),
+    costs=st.lists(st.builds(Cost, names, names, st.integers(0, 10**8)), max_size=3).map(tuple),
     priority=st.sampled_from(Priority),
     idempotency_key=st.none() | names,
     deadline_ms=st.integers(0, 1 << 47),
@@ -105,7 +106,8 @@ def test_the_first_argument_is_one_line_of_words(job: NewJob) -> None:
     text, _ = record.enqueue_arguments(job)
     words = text.split(" ")
     assert "" not in words
-    assert len(words) == 6 + 9 + len(set(job.resources))
+    budgets = {(cost.dependency, cost.unit) for cost in job.costs}
+    assert len(words) == 6 + 9 + len(set(job.resources)) + len(budgets)
     assert text.isascii()
 
 
@@ -121,6 +123,11 @@ PLAIN = NewJob("q", "t", "op", b"{}")
         {"attempt_timeout_ms": -1},
         {"resources": ("tenant:b",)},
         {"resources": ("key:a", "queue:q")},
+        {"resources": ("cost:llm/tokens",)},
+        {"resources": tuple(f"key:{i}" for i in range(9))},
+        {"resources": tuple(f"key:{i}" for i in range(8)), "costs": (Cost("llm", "tokens", 1),)},
+        {"costs": (Cost("llm", "tokens", -1),)},
+        {"costs": (Cost("llm", "tokens", 10**9), Cost("llm", "tokens", 1))},
         {"resources": tuple(f"key:{i}{'é' * 120}" for i in range(99))},
     ],
     ids=lambda fault: next(iter(fault)) + str(len(str(fault))),
@@ -133,6 +140,17 @@ def test_what_the_record_cannot_hold_is_refused(fault: dict[str, Any]) -> None:
 def test_a_timeout_longer_than_the_record_can_say_does_not_become_a_short_one() -> None:
     text, _ = record.enqueue_arguments(replace(PLAIN, queue_timeout_ms=60 * 86_400_000))
     assert int(text.split(" ")[1]) == (1 << 32) - 1
+
+
+def test_a_cost_is_a_resource_with_its_units_and_part_of_the_lane() -> None:
+    two = (Cost("llm", "tokens", 900), Cost("llm", "tokens", 100), Cost("a b", "x/y", 0))
+    words = record.enqueue_arguments(replace(PLAIN, resources=("key:z",), costs=two))[0].split(" ")
+    assert words[15:] == ["key:z", "cost:a%20b/x%2Fy=0", "cost:llm/tokens=1000"]
+    more = record.enqueue_arguments(replace(PLAIN, resources=("key:z",), costs=two[:1]))[0].split(" ")
+    same = record.enqueue_arguments(replace(PLAIN, resources=("key:z",), costs=(two[1], two[2])))[0].split(
+        " "
+    )
+    assert words[8] == same[8] != more[8], "units make no lane of their own, another budget does"
 
 
 def test_bodies_that_differ_in_a_byte_have_different_hashes() -> None:
